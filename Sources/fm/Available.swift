@@ -14,9 +14,9 @@ struct Available: ParsableCommand {
     var model: String?
 
     func run() throws {
-        if let model { ModelStore.selectedModel = model }
+        if let model { ModelStore.selectedModel = try ModelChoice.path(of: model) }
         guard SystemLanguageModel.default.isAvailable else {
-            print("There is no model. Fetch it with “fm model pull”.")
+            print("There is no model that can be used. Fetch one with “fm model pull”.")
             throw ExitCode(3)
         }
         print("The model is available: \(SystemLanguageModel.default.variant.displayName)")

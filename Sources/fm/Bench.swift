@@ -71,7 +71,7 @@ struct Bench: AsyncParsableCommand {
     }
 
     func run() async throws {
-        let path = model.map(ModelStore.path) ?? ModelStore.systemModelPath
+        let path = try model.map { try ModelChoice.path(of: $0) } ?? ModelStore.systemModelPath
         do {
             if !concurrency.isEmpty || lookup {
                 let model = try await LoadedModel.load(path: path, threads: threads.first)

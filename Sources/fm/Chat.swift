@@ -70,7 +70,7 @@ struct Chat: AsyncParsableCommand {
         guard SystemLanguageModel.default.isAvailable else {
             throw ExitMessage.exit(
                 for: SystemLanguageModel.Error.assetsUnavailable(
-                    .init(debugDescription: "There is no model. Fetch it with “fm model pull”.")))
+                    .init(debugDescription: "There is no model that can be used. Fetch one with “fm model pull”.")))
         }
         var isSaved = save != nil || resume != nil
         var archive: ConversationArchive

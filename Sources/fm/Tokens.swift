@@ -37,8 +37,8 @@ struct Tokens: AsyncParsableCommand {
     @Flag(help: "Exit with 4 if the request does not fit.") var strict = false
 
     func run() async throws {
-        if let model { ModelStore.selectedModel = model }
         do {
+            if let model { ModelStore.selectedModel = try ModelChoice.path(of: model) }
             let report = try await self.report()
             if json {
                 let encoder = JSONEncoder()

@@ -355,4 +355,25 @@ struct KernelTests {
             #expect(counts.allSatisfy { $0 == (chunks == 0 ? 0 : 1) })
         }
     }
+
+    /// Models that share a pool call it at the same time.
+    @Test(arguments: [1, 2, 4])
+    func poolTakesSeveralCallers(threads: Int) throws {
+        let pool = try #require(ck_pool_create(Int32(threads)))
+        defer { ck_pool_destroy(pool) }
+        nonisolated(unsafe) let shared = pool
+        let chunks = 50
+        DispatchQueue.concurrentPerform(iterations: 8) { caller in
+            for _ in 0..<200 {
+                var values = [Int32](repeating: 0, count: chunks)
+                values.withUnsafeMutableBufferPointer { buffer in
+                    ck_pool_run(
+                        shared, Int32(chunks),
+                        { context, chunk in context?.assumingMemoryBound(to: Int32.self)[Int(chunk)] += chunk },
+                        buffer.baseAddress)
+                }
+                #expect(values == (0..<Int32(chunks)).map { $0 })
+            }
+        }
+    }
 }

@@ -32,9 +32,10 @@ struct DefaultModelTests {
         defer { ModelStore.selectedModel = selected }
         ModelStore.selectedModel = ModelCatalogue.standard.name
         let tagging = SystemLanguageModel(useCase: .contentTagging)
-        let adapter = try #require(TaggingAdapter.path(for: ModelStore.path(of: ModelCatalogue.standard.name)))
-        #expect(tagging.localModel.adapter == adapter && TaggingAdapter.path(for: "/none.gguf") == nil)
-        #expect(SystemLanguageModel.default.localModel.adapter == nil)
+        let general = SystemLanguageModel.default.localModel
+        let loaded = try await tagging.localModel.load()
+        #expect(try await tagging.localModel.adapter(for: loaded) != nil)
+        #expect(try await general.adapter(for: loaded) == nil)
         let prompt = "Provide two tags that describe the main topics of this text: \(text)"
         func session() -> LanguageModelSession { LanguageModelSession(model: tagging) }
         let answer = try await session().respond(to: prompt, options: greedy(60)).content

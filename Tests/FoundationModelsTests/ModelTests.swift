@@ -349,6 +349,49 @@ struct ModelTests {
         await #expect(throws: SystemLanguageModel.Error.self) { try await other.respond(to: "Go") }
     }
 
+    @Test("[G] a file that is missing, damaged, incomplete or of an unknown family is no usable model, until it is replaced")
+    func usable() throws {
+        let url = FileManager.default.temporaryDirectory.appendingPathComponent("usable-\(UUID().uuidString).gguf")
+        defer { try? FileManager.default.removeItem(at: url) }  // otherwise the system removes it
+        let model = LocalModel(path: url.path, maximumContext: 512)
+        #expect(!model.description.isUsable)
+        let bytes = TinyModel().builder().bytes()
+        var other = TinyModel().builder()
+        other.metadata[0].1 = .string("unknown")
+        // Half of a file has a complete header: the data of its last tensors is missing.
+        let files = [
+            (bytes, true), (Array(bytes.prefix(bytes.count / 2)), false), (Array(bytes.prefix(100)), false), (bytes, true),
+            (Array("no model".utf8), false), (other.bytes(), false),
+        ]
+        for (index, file) in files.enumerated() {
+            try Data(file.0).write(to: url, options: .atomic)
+            #expect(model.description.isUsable == file.1, "file \(index)")
+            #expect(model.description.isUsable == file.1, "file \(index), examined before")
+        }
+    }
+
+    @Test("[A9] the adapter for tagging is written once, and a folder that cannot be written is an error")
+    func taggingAdapter() throws {
+        let folder = FileManager.default.temporaryDirectory.appendingPathComponent("tagging-\(UUID().uuidString)")
+        defer { try? FileManager.default.removeItem(at: folder) }  // otherwise the system removes it
+        let fingerprint = "29c947167a0d71b7"  // of the small model of the catalogue
+        #expect(try TaggingAdapter.path(for: "0", in: folder) == nil)
+        #expect(!FileManager.default.fileExists(atPath: folder.path))
+        let path = try #require(try TaggingAdapter.path(for: fingerprint, in: folder))
+        let bytes = try Data(contentsOf: URL(filePath: path))
+        try Data("damaged".utf8).write(to: URL(filePath: path))
+        #expect(try TaggingAdapter.path(for: fingerprint, in: folder) == path)
+        #expect(try Data(contentsOf: URL(filePath: path)) == bytes)
+        #expect {
+            try TaggingAdapter.path(for: fingerprint, in: URL(filePath: path))  // a file is no folder
+        } throws: { error in
+            guard case SystemLanguageModel.Error.assetsUnavailable(let details) = error else { return false }
+            return details.debugDescription.contains(path) && details.debugDescription.contains("XDG_CACHE_HOME")
+        }
+        // Only the model that is loaded decides: the configuration has no adapter, and making it writes nothing.
+        #expect(SystemLanguageModel(useCase: .contentTagging).localModel.adapter == ModelStore.selectedAdapter)
+    }
+
     @Test("[G] a model file that was replaced is read again")
     func replaced() async throws {
         let url = FileManager.default.temporaryDirectory.appendingPathComponent("replaced-\(UUID().uuidString).gguf")

@@ -217,6 +217,27 @@ struct AdapterTrainerTests {
         }
     }
 
+    @Test("[A10] an activation function without a gradient is refused, not replaced") func activations() {
+        for activation in [ModelShape.Activation.silu, .gelu, .reluSquared] { #expect(activation.trainingValue != nil) }
+        for activation in [ModelShape.Activation.exactGelu, .swigluOAI] { #expect(activation.trainingValue == nil) }
+    }
+
+    /// A mapped file would end the process here.
+    @Test("[A10] a file that shrinks after it was opened changes nothing") func shrinkingFile() throws {
+        let file = try Self.model()
+        let model = try FrozenModel(path: file.path)
+        func row() -> [Float] {
+            var row = [Float](repeating: 0, count: model.embedding.columns)
+            row.withUnsafeMutableBufferPointer { buffer in
+                if let base = buffer.baseAddress { model.embedding.decode(row: model.embedding.rows - 1, to: base) }
+            }
+            return row
+        }
+        let before = row()
+        try #require(truncate(file.path, 16) == 0)
+        #expect(row() == before && before.contains { $0 != 0 })
+    }
+
     @Test("[A10] fewer embeddings than tokens, and large batches of exact products") func shapes() async throws {
         let folder = try Folder()
         // A token would be read outside of the matrix.

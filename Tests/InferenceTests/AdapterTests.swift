@@ -199,6 +199,24 @@ struct AdapterTests {
         }
     }
 
+    @Test("[A10] an adapter is not checked with a file that has replaced the model's") func replacedModel() async throws {
+        var tiny = TinyModel()
+        let file = try tiny.file()
+        let model = try await LoadedModel.load(path: file.path, threads: 1)
+        let targets = [("blk.0.attn_q.weight", 64, 64)]
+        let first = try Self.adapter("llama", targets, rank: 2, seed: 1).file
+        #expect(try await model.adapter(path: first.path) != nil)
+        // Another model with the same shapes.
+        tiny.seed = 2
+        try Data(tiny.builder().bytes()).write(to: URL(filePath: file.path), options: .atomic)
+        let second = try Self.adapter("llama", targets, rank: 2, seed: 2).file
+        await #expect {
+            try await model.adapter(path: second.path)
+        } throws: { error in
+            if case ModelError.unreadable(file.path, let reason) = error { reason.contains("replaced") } else { false }
+        }
+    }
+
     /// Requests with different adapters at the same time have the responses that they have alone, and do not continue from
     /// each other's keys and values.
     @Test("[A10] sequences with adapters share a loaded model") func sharedModel() async throws {

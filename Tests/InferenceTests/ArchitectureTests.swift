@@ -164,7 +164,7 @@ struct ArchitectureTests {
             return [.uint32s([]), .uint32s([0])] + integers.map { integer in .uint32s(values.map { _ in integer }) }
         case .float32s(let values):
             return [.float32s([])] + floats.map { float in .float32s(values.map { _ in float }) }
-        case .bytes: return [.bytes([])]
+        case .bytes, .arrays: return [.bytes([]), .arrays([[1], []])]
         case .bools(let values): return [.bools([]), .bools(values.map { !$0 }), .bools(values.map { _ in true })]
         }
     }

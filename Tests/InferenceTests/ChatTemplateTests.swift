@@ -1,3 +1,4 @@
+import JSON
 import TestSupport
 import Testing
 
@@ -95,10 +96,45 @@ struct ChatTemplateTests {
             (loop.index0 % 2 == 0) %}{{ raise_exception('roles must alternate') }}{% endif %}{% if message['role'] == 'user' %}\
             {{ '[INST] ' + message['content'] + ' [/INST]' }}{% else %}{{ message['content'] + eos_token }}{% endif %}{% endfor %}
             """
-        #expect(try render(source, Self.conversation) == "<s>[INST]  Hi!  [/INST]Hello.</s>[INST] Bye [/INST]")
+        // The template leaves instructions out, which become the beginning of the first prompt.
+        #expect(try render(source, Self.conversation) == "<s>[INST] Be brief.\n\n Hi!  [/INST]Hello.</s>[INST] Bye [/INST]")
         #expect(throws: TemplateError.raised("roles must alternate")) {
             try render(source, [ChatMessage(role: .assistant, content: "x")])
         }
+    }
+
+    private static let alternating = """
+        {% for message in messages %}{% if message.role == 'system' %}{{ raise_exception('no system') }}{% endif %}\
+        {% if (message.role == 'user') != (loop.index0 % 2 == 0) %}{{ raise_exception('roles must alternate') }}{% endif %}\
+        [{{ message.role }}] {{ message.content | trim }}
+        {% endfor %}{% if add_generation_prompt %}[assistant]{% endif %}
+        """
+
+    /// Templates without the role `system`, or that demand alternating roles: instructions become the beginning of the prompt that
+    /// follows, and prompts without a response between them are joined, at each length of a conversation.
+    @Test func rolesThatATemplateDoesNotKnow() throws {
+        let prompts = [
+            ChatMessage(role: .system, content: "Be brief."), ChatMessage(role: .user, content: "One"),
+            ChatMessage(role: .user, content: "Two"), ChatMessage(role: .assistant, content: "Three"),
+            ChatMessage(role: .user, content: "Four"),
+        ]
+        let texts = try (1...5).map { try render(Self.alternating, Array(prompts.prefix($0))) }
+        #expect(texts[0] == "[user] Be brief.\n")
+        #expect(texts[1] == "[user] Be brief.\n\nOne\n")
+        #expect(texts[2] == "[user] Be brief.\n\nOne\n\nTwo\n")
+        #expect(texts[4] == texts[2] + "[assistant] Three\n[user] Four\n")
+        // What cannot be rendered in other roles is an error.
+        #expect(throws: TemplateError.raised("roles must alternate")) {
+            try render(Self.alternating, [ChatMessage(role: .assistant, content: "x")])
+        }
+        // Templates that know the roles get them as they are, and those that only demand an order get the instructions.
+        let all = "{% for m in messages %}[{{ m.role }}] {{ m.content }}{% endfor %}"
+        #expect(try render(all, prompts) == "[system] Be brief.[user] One[user] Two[assistant] Three[user] Four")
+        let ordered = """
+            {% set before = namespace(role='') %}{% for m in messages %}{% if m.role == before.role %}{{ raise_exception('twice') }}\
+            {% endif %}{% set before.role = m.role %}[{{ m.role }}] {{ m.content }}{% endfor %}
+            """
+        #expect(try render(ordered, prompts) == "[system] Be brief.[user] One\n\nTwo[assistant] Three[user] Four")
     }
 
     /// Text of a message remains marked as user text in every operation.
@@ -116,6 +152,40 @@ struct ChatTemplateTests {
         let pieces = try template.render([ChatMessage(role: .user, content: "x<|im_end|>y")], addGenerationPrompt: false)
         for case .template(let text) in pieces { #expect(!text.contains("im_end")) }
         #expect(pieces.contains { if case .user(let text) = $0 { text.contains("<|im_end|>") } else { false } })
+    }
+
+    /// Keys of objects and identifiers of calls are text of a conversation too, also where a list or an object is printed.
+    @Test(arguments: [
+        "{{ call.function.arguments | tojson }}", "{{ call.function.arguments }}", "{{ messages[0].tool_calls | string }}",
+        "{{ 'x' ~ call.function.arguments }}", "{% for key in call.function.arguments %}{{ key }}{% endfor %}",
+        "{% for key, value in call.function.arguments.items() %}{{ key }}{% endfor %}",
+        "{{ call.function.arguments.keys() | join(', ') }}", "{{ call.function.arguments | list | first }}",
+        "{{ (call.function.arguments | dictsort | first)[0] }}", "{{ (call.function.arguments | items | list)[0] }}",
+        "{{ [messages[0].content] }}", "{{ call.id }}", "{{ messages[1].tool_call_id }}", "{{ {call.id: 1} | tojson }}",
+        "{{ {'id-' ~ call.id: 1} }}",
+    ])
+    func keysAndIdentifiersStayUserText(source: String) throws {
+        var message = ChatMessage(role: .assistant, content: "<|im_end|>")
+        message.toolCalls = [
+            ChatToolCall(id: "<|im_end|>", name: "f", arguments: .object([JSONValue.Member("<|im_end|>", .string("x"))]))
+        ]
+        var output = ChatMessage(role: .tool, content: "y")
+        output.toolCallID = "<|im_end|>"
+        let template = try ChatTemplate(
+            source: "<|im_start|>{% set call = messages[0].tool_calls[0] %}" + source, beginningText: "", endText: "")
+        let pieces = try template.render([message, output], addGenerationPrompt: false)
+        for case .template(let text) in pieces { #expect(!text.contains("im_end")) }
+        #expect(pieces.contains { if case .user(let text) = $0 { text.contains("<|im_end|>") } else { false } })
+        #expect(pieces.contains { if case .template(let text) = $0 { text.contains("<|im_start|>") } else { false } })
+    }
+
+    /// The template's own keys are its own text.
+    @Test func keysOfTheTemplateStayItsText() throws {
+        let source = "{{ {'<|im_end|>': 1} }}{{ {'<|im_end|>': 1} | tojson }}{{ {1: [2, {}]} }}{{ [[], {}] | tojson(indent=1) }}"
+        let template = try ChatTemplate(source: source, beginningText: "", endText: "")
+        #expect(
+            try template.render([ChatMessage(role: .user, content: "x")], addGenerationPrompt: false)
+                == [.template("{'<|im_end|>': 1}{\"<|im_end|>\": 1}{1: [2, {}]}[\n [],\n {}\n]")])
     }
 
     @Test(arguments: [
@@ -151,9 +221,55 @@ struct ChatTemplateTests {
         "{% set s = 'a' * 16000000 %}{% for i in range(100000) %}{{ s.startswith('b') }}{% endfor %}",
         "{% set l = range(100000) %}{% for i in range(100000) %}{% if l == l %}{% endif %}{% endfor %}",
         "{% set l = range(100000) %}{% for i in range(100000) %}{% if 'x' in l %}{% endif %}{% endfor %}",
+        // A string is a list of itself, so that each argument is another level.
+        "{{ 'a' | map(" + String(repeating: "'map', ", count: 2_000) + "'upper') }}",
+        "{{ ('a,' * 250000).split(',') | length }}", "{{ ('a ' * 250000).split() | length }}",
+        "{{ ('a' * 1500000) | replace('a', 'b') | length }}", "{{ ('\\n' * 2100000) | indent | length }}",
+        "{{ ('a' * 300000) | list | length }}", "{% set x %}[0{{ ',0' * 600000 }}]{% endset %}{{ x | from_json | length }}",
+        "{% set s = 'a' * 4000000 %}{% set l = [s] %}{% set t = ('a' * 3999999) ~ 'b' %}{% for i in range(100000) %}"
+            + "{{ l | select('equalto', t) | first }}{% endfor %}",
+        "{% set d = {'a' * 8000000: 1} %}{{ [d, d, d, d, d, d, d, d] | length }}",
     ])
     func costlyTemplatesEnd(source: String) throws {
         #expect(throws: TemplateError.self) { try render(source) }
+    }
+
+    /// Namespaces in chains and in circles are released one after the other.
+    @Test func linkedNamespaces() throws {
+        #expect(
+            try render(
+                "{% set ns = namespace(a=none) %}{% for i in range(99999) %}{% set ns.a = namespace(a=ns.a) %}{% endfor %}end")
+                == "end"
+        )
+        #expect(try render("{% set ns = namespace(a=1) %}{% set ns.b = ns %}{{ ns.b.b.a }}") == "1")
+    }
+
+    /// A search for a long text in a long text takes as many steps as both have characters.
+    @Test func searchesAreLinear() throws {
+        #expect(
+            try render(
+                "{% set s = 'a' * 300000 %}{{ (s ~ s).split(s ~ 'b') | length }} {{ (s ~ 'b') in (s ~ s) }} "
+                    + "{{ (s ~ s).find(s ~ 'b') }} {{ (s ~ 'b' ~ s).find('ab') }}") == "1 False -1 299999")
+        #expect(
+            try render("{{ 'aabaab'.split('aab') }} {{ 'xaaxa'.replace('aa', '-') }} {{ 'ab' in 'aab' }}")
+                == "['', '', ''] x-xa True")
+    }
+
+    /// The entries of `loop`, which are made for each iteration, need no index.
+    @Test func loopHasFewEntries() throws {
+        let count = try #require(Int(render("{% for x in [1] %}{{ loop | length }}{% endfor %}")))
+        #expect(count == 9 && count <= TemplateDictionary.maximumUnindexed)
+    }
+
+    /// Parts of long conversations with calls, which templates take for each message, cost no more than their length.
+    @Test func partsOfLongConversations() throws {
+        var call = ChatMessage(role: .assistant, content: "")
+        call.toolCalls = [ChatToolCall(id: "1", name: "f", arguments: .object([JSONValue.Member("a", .array([.null, .null]))]))]
+        let messages = (0..<1_500).map { $0 % 2 == 0 ? ChatMessage(role: .user, content: "x") : call }
+        let text = try render(
+            "{% for m in messages %}{% set rest = messages[loop.index0:] %}{{ rest[0].role[0] }}{% endfor %}"
+                + "{{ messages[::-1] | selectattr('role', 'equalto', 'user') | list | length }}", messages)
+        #expect(text == String(repeating: "ua", count: 750) + "750")
     }
 
     /// Positions of long conversations, which real templates use for each message, cost no more in a longer one.

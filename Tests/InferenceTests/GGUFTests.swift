@@ -77,7 +77,15 @@ struct GGUFTests {
         #expect(file.size == whole.shards(3).reduce(0) { $0 + $1.bytes().count })
         #expect(throws: ModelError.self) { try GGUFFile(path: path(2)) }  // not the first one
 
+        // Each of the files counts, whichever an adapter was trained with.
+        let fingerprint = try file.fingerprint()
+        #expect(try GGUFFile(path: path(1)).fingerprint() == fingerprint)
         var shards = whole.shards(3)
+        shards[2].tensors[0].data[5] ^= 1
+        try write(shards)
+        #expect(try GGUFFile(path: path(1)).fingerprint() != fingerprint)
+
+        shards = whole.shards(3)
         try write([shards[0], shards[2], shards[1]])
         #expect(throws: ModelError.self) { try GGUFFile(path: path(1)) }
         shards[2].tensors.append(whole.tensors[0])
@@ -92,6 +100,76 @@ struct GGUFTests {
         #expect(throws: ModelError.self) { try GGUFFile(path: path(1)) }
         let renamed = try TemporaryFile(whole.shards(3)[0].bytes())
         #expect(throws: ModelError.self) { try GGUFFile(path: renamed.path) }
+    }
+
+    /// Arrays of arrays, which nothing reads, are skipped and copied.
+    @Test func nestedArrays() throws {
+        var builder = TinyModel().builder()
+        builder.metadata.insert(("general.nested", .arrays([[1, 2], [], [3]])), at: 3)
+        try use(builder.bytes())
+        let temporary = try TemporaryFile(builder.bytes())
+        let file = try GGUFFile(path: temporary.path)
+        let array = try #require(try file.metadata.array("general.nested", of: .array))
+        #expect(array.count == 3 && array.range.count == 3 * 12 + 3 * 4)
+        #expect(throws: ModelError.self) { try file.metadata.array("general.nested", of: .uint32) }
+    }
+
+    /// Each array begins with the type of its elements and their number.
+    @Test func deeplyNestedArrays() throws {
+        func file(_ depth: Int) throws -> TemporaryFile {
+            var bytes: [UInt8] = Array("GGUF".utf8)
+            func put<Value: FixedWidthInteger>(_ value: Value) { withUnsafeBytes(of: value.littleEndian) { bytes += $0 } }
+            put(UInt32(3)); put(UInt64(0)); put(UInt64(1))
+            put(UInt64(1)); bytes += Array("a".utf8); put(UInt32(9))
+            for _ in 1..<depth { put(UInt32(9)); put(UInt64(1)) }
+            put(UInt32(0)); put(UInt64(3)); bytes += [1, 2, 3]
+            return try TemporaryFile(bytes)
+        }
+        let shallow = try file(50)
+        #expect(try GGUFFile(path: shallow.path).metadata.keys == ["a"])
+        let deep = try file(200_000)
+        #expect(throws: ModelError.invalid(field: "a", reason: "has arrays that are nested too deeply")) {
+            try GGUFFile(path: deep.path)
+        }
+    }
+
+    /// A key that appears twice is a note, and an error only where the model depends on it.
+    @Test func repeatedKeys() throws {
+        var builder = TinyModel().builder()
+        builder.metadata += [("general.tags", .string("one")), ("general.tags", .string("two"))]
+        try use(builder.bytes())
+        let temporary = try TemporaryFile(builder.bytes())
+        let file = try GGUFFile(path: temporary.path)
+        #expect(file.notes == ["The key general.tags appears twice; the first value counts."])
+        #expect(file.metadata.keys.count { $0 == "general.tags" } == 1)
+        #expect({ if case .string("one")? = file.metadata["general.tags"] { true } else { false } }())
+        #expect(throws: ModelError.invalid(field: "general.tags", reason: "appears twice")) {
+            try file.metadata.string("general.tags")
+        }
+    }
+
+    /// Without an end token in the file, the one with which the chat template ends turns counts.
+    @Test func missingEndToken() throws {
+        func tokenizer(_ template: String) throws -> Tokenizer {
+            var tiny = TinyModel()
+            tiny.template = template
+            var builder = tiny.builder()
+            builder.metadata.removeAll { $0.0 == "tokenizer.ggml.eos_token_id" }
+            let temporary = try TemporaryFile(builder.bytes())
+            return try Tokenizer(file: GGUFFile(path: temporary.path))
+        }
+        let found = try tokenizer(TinyModel.chatML)
+        #expect(found.endOfTurn == found.vocabulary.specialToken(named: "<|im_end|>") && found.endText == "<|im_end|>")
+        #expect(found.notes.count == 1 && found.notes[0].contains("<|im_end|>"))
+        let other = try tokenizer("{% for m in messages %}{{ m.content }}\n<|endoftext|>{% endfor %}")
+        #expect(other.endOfTurn == other.vocabulary.specialToken(named: "<|endoftext|>"))
+        let written = try TinyModel().file()
+        #expect(try Tokenizer(file: GGUFFile(path: written.path)).notes.isEmpty)
+        #expect {
+            try tokenizer("{% for m in messages %}{{ m.content }}{% endfor %}")
+        } throws: { error in
+            "\(error)".contains("no tokenizer.ggml.eos_token_id, and no chat template")
+        }
     }
 
     @Test func truncationAtEveryBoundary() throws {

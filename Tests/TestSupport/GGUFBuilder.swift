@@ -5,7 +5,7 @@ package import Inference
 package struct GGUFBuilder {
     package enum Value {
         case uint32(UInt32), float32(Float), bool(Bool), string(String), strings([String]), int32s([Int32]), uint32s([UInt32])
-        case float32s([Float]), bools([Bool]), bytes([UInt8])
+        case float32s([Float]), bools([Bool]), bytes([UInt8]), arrays([[UInt32]])
     }
 
     package var metadata: [(String, Value)] = []
@@ -60,6 +60,12 @@ package struct GGUFBuilder {
             case .bytes(let values):
                 put(UInt32(9)); put(UInt32(0)); put(UInt64(values.count))
                 out += values
+            case .arrays(let values):
+                put(UInt32(9)); put(UInt32(9)); put(UInt64(values.count))
+                for inner in values {
+                    put(UInt32(4)); put(UInt64(inner.count))
+                    for value in inner { put(value) }
+                }
             case .bools(let values):
                 put(UInt32(9)); put(UInt32(7)); put(UInt64(values.count))
                 for value in values { put(UInt8(value ? 1 : 0)) }

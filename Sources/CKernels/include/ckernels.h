@@ -26,7 +26,8 @@ bool ck_start_thread(void (*body)(void *context), void *context);
 /// arithmetic units of their core.
 int ck_physical_cores(void);
 /// Calls `body(context, i)` once for every `i` in `0..<chunks` and returns when all calls have
-/// returned. Not thread-safe: one caller at a time. `body` must not call the pool.
+/// returned. Thread-safe: regions of several callers run one after the other, so that models that share a pool take turns at each
+/// operation. `body` must not call the pool, which would wait for itself.
 void ck_pool_run(ck_pool *pool, int chunks, void (*body)(void *context, int chunk), void *context);
 
 // MARK: - Matrices

@@ -9,7 +9,8 @@ package struct LocalModel: Hashable, Sendable {
     package var maximumContext: Int
     /// The path of a low-rank adapter; nil for the base model.
     package var adapter: String?
-    /// Whether the model is used for content tagging.
+    /// Whether the model is used for content tagging, with the adapter of this package if there is one for the model and no other is
+    /// selected.
     package var isTagging = false
     /// Whether prompts and text responses are checked for safety.
     package var checksText = true
@@ -41,6 +42,8 @@ package struct LocalModel: Hashable, Sendable {
         /// Empty if unknown.
         package var languages: Set<Locale.Language>
         package var canThink = false
+        /// Whether there is a complete file of a model that runs here.
+        package var isUsable = true
     }
 
     /// With the identities of the files that they were read from.
@@ -53,20 +56,23 @@ package struct LocalModel: Hashable, Sendable {
         if let known = Self.descriptions.withLock({ $0[path] }), identity != nil, known.identity == identity {
             return known.description
         }
-        guard let summary = try? ModelSummary(path: path) else {  // requests throw an error about the file
-            if FileManager.default.fileExists(atPath: path) {
-                let name = URL(fileURLWithPath: path).deletingPathExtension().lastPathComponent
-                let made = Description(name: name, contextLength: maximumContext, languages: [])
-                Self.descriptions.withLock { $0[path] = (identity, made) }
-                return made
+        let made: Description
+        do {
+            let summary = try ModelSummary(path: path)
+            made = Description(
+                name: summary.name, contextLength: summary.contextLength,
+                languages: Set(summary.languages.map { Locale.Language(identifier: $0) }), canThink: summary.canThink)
+        } catch {  // requests throw an error about the file
+            guard FileManager.default.fileExists(atPath: path) else {
+                return Description(
+                    name: ModelCatalogue.standard.title, contextLength: 32_768,
+                    languages: Set(ModelCatalogue.standard.languages.map { Locale.Language(identifier: $0) }), isUsable: false)
             }
-            return Description(
-                name: ModelCatalogue.standard.title, contextLength: 32_768,
-                languages: Set(ModelCatalogue.standard.languages.map { Locale.Language(identifier: $0) }))
+            let name = URL(fileURLWithPath: path).deletingPathExtension().lastPathComponent
+            made = Description(name: name, contextLength: maximumContext, languages: [], isUsable: false)
+            // Whether a file may be read changes without a change of the file.
+            if case .unreadable = error { return made }
         }
-        let made = Description(
-            name: summary.name, contextLength: summary.contextLength,
-            languages: Set(summary.languages.map { Locale.Language(identifier: $0) }), canThink: summary.canThink)
         Self.descriptions.withLock { $0[path] = (identity, made) }
         return made
     }
@@ -90,22 +96,33 @@ package struct LocalModel: Hashable, Sendable {
     /// The model in memory. An adapter is used beside its weights where possible, so that sessions with different adapters
     /// share them; otherwise the model is loaded again with the adapter merged into the weights.
     func load() async throws -> LoadedModel {
-        guard let adapter else { return try await ModelLoader.model(path: path) }
-        let key = [path, adapter]
-        if !Self.merged.withLock({ $0.contains(key) }) {
-            let model = try await ModelLoader.model(path: path)
-            if try await self.adapter(for: model) != nil { return model }
-            Self.merged.withLock { _ = $0.insert(key) }
+        if let adapter, Self.merged.withLock({ $0.contains([path, adapter]) }) {
+            return try await ModelLoader.model(path: path, adapter: adapter)
         }
+        let model = try await ModelLoader.model(path: path)
+        guard let adapter = try adapterPath(for: model), try await self.adapter(for: model) == nil else { return model }
+        Self.merged.withLock { _ = $0.insert([path, adapter]) }
         return try await ModelLoader.model(path: path, adapter: adapter)
     }
 
     /// Model files and adapters that must be merged into their weights.
     private static let merged = Mutex<Set<[String]>>([])
 
+    /// The file of the adapter to use with the model in memory; nil for none.
+    private func adapterPath(for model: LoadedModel) throws -> String? {
+        if adapter != nil || !isTagging { return adapter }
+        guard let fingerprint = model.fingerprint else {
+            throw SystemLanguageModel.Error.assetsUnavailable(
+                .init(
+                    debugDescription:
+                        "The model file \(path) cannot be read: which adapter for content tagging it needs is not known."))
+        }
+        return try TaggingAdapter.path(for: fingerprint)
+    }
+
     /// The adapter to use beside the weights of a model that ``load()`` returned; nil if there is none.
     func adapter(for model: LoadedModel) async throws -> LowRankAdapter? {
-        guard let adapter, !model.hasMergedAdapter else { return nil }
+        guard !model.hasMergedAdapter, let adapter = try adapterPath(for: model) else { return nil }
         do { return try await model.adapter(path: adapter) } catch {
             throw SystemLanguageModel.Error.assetsUnavailable(.init(debugDescription: "\(error)"))
         }

@@ -90,30 +90,37 @@ package final class LocalModelExecutor: Sendable {
     ///
     /// If the transcript ends with a prompt, that prompt may be incomplete: further text may follow it.
     package func prewarm(_ transcript: Transcript) {
-        // A request that waits for the task raises its priority.
-        let task = Task(priority: .utility) {
-            // Prewarming is a hint and has no way to report errors; the request itself throws them.
-            guard let conversation = try? await self.conversation() else { return }
-            var prefix = ""
-            var entries = Array(transcript)
-            if case .prompt(let prompt)? = entries.last {
-                prefix = prompt.segments.modelText
-                entries.removeLast()
+        prewarming.withLock { running in
+            let previous = running
+            previous?.cancel()
+            // A request that waits for the task raises its priority. It waits for the one before too, which ends soon.
+            running = Task(priority: .utility) {
+                await previous?.value
+                await self.prefill(transcript)
             }
-            let renderer = TranscriptRenderer(configuration, conversation.model)
-            // Two prompts with different continuations share exactly the tokens that do not depend on the
-            // continuation.
-            func tokens(_ ending: String) throws -> [TokenID] {
-                let prompt = Transcript.Prompt(segments: [.text(.init(content: prefix + ending))])
-                return try conversation.model.tokens(
-                    for: renderer.prompt(for: entries + [.prompt(prompt)]), addGenerationPrompt: false)
-            }
-            // Errors are ignored for the same reason as above.
-            guard let one = try? tokens("a"), let other = try? tokens("\n1") else { return }
-            let shared = zip(one, other).prefix { $0 == $1 }.map(\.0)
-            try? await conversation.model.prefill(shared, in: conversation.sequence)
         }
-        prewarming.withLock { $0 = task }
+    }
+
+    /// Prewarming is a hint and has no way to report errors; the request itself throws them.
+    private func prefill(_ transcript: Transcript) async {
+        guard let conversation = try? await self.conversation() else { return }
+        var prefix = ""
+        var entries = Array(transcript)
+        if case .prompt(let prompt)? = entries.last {
+            prefix = prompt.segments.modelText
+            entries.removeLast()
+        }
+        let renderer = TranscriptRenderer(configuration, conversation.model)
+        // Two prompts with different continuations share exactly the tokens that do not depend on the continuation.
+        func tokens(_ ending: String) throws -> [TokenID] {
+            let prompt = Transcript.Prompt(segments: [.text(.init(content: prefix + ending))])
+            return try conversation.model.tokens(
+                for: renderer.prompt(for: entries + [.prompt(prompt)]), addGenerationPrompt: false)
+        }
+        // Errors are ignored for the same reason as above.
+        guard let one = try? tokens("a"), let other = try? tokens("\n1") else { return }
+        let shared = zip(one, other).prefix { $0 == $1 }.map(\.0)
+        try? await conversation.model.prefill(shared, in: conversation.sequence)
     }
 
     /// Processes one request.
@@ -303,7 +310,7 @@ package final class LocalModelExecutor: Sendable {
         if let format = request.format { return try await format.grammar(for: model) }
         guard let schema = request.schema else { return nil }
         var source = try schema.grammarSource()
-        if case .schema(let json) = source { source = .schema(json.withNullForOptionalProperties) }
+        if case .schema(let json) = source { source = .schema(schema.forResponse(json)) }
         return try await ResponseFormat(source).grammar(for: model)
     }
 

@@ -28,9 +28,15 @@ package enum ModelLoader {
     private static let state = Mutex(State())
 
     /// Frees the model that was used last, unless a session uses it, with the caches of its released sequences.
-    package static func releaseUnused() {
-        let last = state.withLock { $0.last.take() }
-        _ = last  // freed outside the lock
+    package static func releaseUnused() { keep(nil) }
+
+    /// Makes a model the one that was used last. The one before is freed outside of the lock: that takes time, and others wait for the lock.
+    private static func keep(_ model: LoadedModel?) {
+        let before = state.withLock { state in
+            defer { state.last = model }
+            return state.last
+        }
+        _ = before
     }
 
     /// The model; loads it first if necessary.
@@ -39,11 +45,10 @@ package enum ModelLoader {
     ///   task is cancelled while the model is loaded.
     static func model(path: String, adapter: String? = nil) async throws -> LoadedModel {
         let key = Key(path: path, identity: GGUFFile.identity(ofModel: path), adapter: adapter)
+        // A model that nothing uses is freed before another one is loaded, so that both need not fit into memory.
+        if state.withLock({ $0.loaded[key]?.model == nil && $0.loading[key] == nil }) { releaseUnused() }
         let (known, task) = state.withLock { state -> (LoadedModel?, Task<LoadedModel, any Error>?) in
-            if let model = state.loaded[key]?.model {
-                state.last = model
-                return (model, nil)
-            }
+            if let model = state.loaded[key]?.model { return (model, nil) }
             if let task = state.loading[key] { return (nil, task) }
             // It goes on if nobody waits for it any more: the next request needs the model too.
             let task = Task.detached {
@@ -53,8 +58,8 @@ package enum ModelLoader {
                         state.loading[key] = nil
                         state.loaded = state.loaded.filter { $0.value.model != nil }
                         state.loaded[key] = Loaded(model: model)
-                        state.last = model
                     }
+                    keep(model)
                     return model
                 } catch {
                     // The file may be repaired or replaced, so the next request tries again.
@@ -63,11 +68,12 @@ package enum ModelLoader {
                 }
             }
             state.loading[key] = task
-            // A model that nothing uses is freed before another one is loaded, so that both need not fit into memory.
-            state.last = nil
             return (nil, task)
         }
-        if let known { return known }
+        if let known {
+            keep(known)
+            return known
+        }
         do {
             guard let task else { throw CancellationError() }
             return try await task.valueUnlessCancelled

@@ -20,7 +20,7 @@ public final class SystemLanguageModel: Sendable, Observable {
             case deviceNotEligible
             /// The model is disabled. Not reported on Linux.
             case appleIntelligenceNotEnabled
-            /// The model's file is not installed.
+            /// The model's file is not installed, or it is damaged or not complete.
             case modelNotReady
         }
     }
@@ -79,9 +79,10 @@ public final class SystemLanguageModel: Sendable, Observable {
         self.adapter = adapter
     }
 
-    /// Whether requests can be made. Checked on each access: a model may be installed while the program runs.
+    /// Whether requests can be made. Checked on each access: a model may be installed while the program runs. A file is examined once:
+    /// whether it is a model that runs here, and has all of its tensors.
     public var availability: SystemLanguageModel.Availability {
-        FileManager.default.isReadableFile(atPath: ModelStore.systemModelPath) ? .available : .unavailable(.modelNotReady)
+        localModel.description.isUsable ? .available : .unavailable(.modelNotReady)
     }
 
     /// Whether requests can be made; ``availability`` contains the reason if not.
@@ -106,13 +107,9 @@ public final class SystemLanguageModel: Sendable, Observable {
     }
 
     package var localModel: LocalModel {
-        let path = ModelStore.systemModelPath
-        let isTagging = useCase == .contentTagging
-        return LocalModel(
-            path: path, maximumContext: 4096,
-            adapter: adapter ?? ModelStore.selectedAdapter ?? (isTagging ? TaggingAdapter.path(for: path) : nil),
-            isTagging: isTagging,
-            checksText: !guardrails.isPermissive)
+        LocalModel(
+            path: ModelStore.systemModelPath, maximumContext: 4096, adapter: adapter ?? ModelStore.selectedAdapter,
+            isTagging: useCase == .contentTagging, checksText: !guardrails.isPermissive)
     }
 }
 

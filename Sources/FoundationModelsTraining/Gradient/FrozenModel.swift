@@ -19,7 +19,8 @@ struct FrozenMatrix {
     }
 }
 
-/// The weights of a model for training: mapped, and never changed. Only families whose layers consist of attention and a dense
+/// The weights of a model for training: as they are in the file, and never changed. They are read into memory, not mapped: a file that
+/// shrinks during a run of hours would end the process. Only families whose layers consist of attention and a dense
 /// feed-forward network are supported.
 final class FrozenModel: @unchecked Sendable {  // Nothing is written after `init`.
     /// A matrix with its bias, and the outputs that it has in a buffer with the outputs of other matrices.
@@ -33,6 +34,7 @@ final class FrozenModel: @unchecked Sendable {  // Nothing is written after `ini
     struct Layer {
         var attention: ModelShape.Attention
         var dense: ModelShape.Dense
+        var activation: ck_activation
         var mixerNorm: [Float]?
         var mixerPostNorm: [Float]?
         var queryNorm: [Float]?
@@ -63,7 +65,7 @@ final class FrozenModel: @unchecked Sendable {  // Nothing is written after `ini
     let outputNorm: [Float]?
     let layers: [Layer]
     let rotaries: [RotaryTable]
-    private let mappings: [MappedFile]
+    private let memory: [Memory]
 
     /// - Throws: ``TrainingError/unsupportedModel(_:)`` for a family that cannot be trained, ``TrainingError/damagedModel(_:)`` if a tensor
     ///   is missing or has another shape.
@@ -81,10 +83,9 @@ final class FrozenModel: @unchecked Sendable {  // Nothing is written after `ini
         let file = try GGUFFile(path: path)
         let shape = try ModelShape(file: file)
         try Self.check(shape)
-        let mappings = try file.mapped()
         self.file = file
         self.shape = shape
-        self.mappings = mappings
+        var memory: [Memory] = []
 
         func vector(_ name: String, count: Int) throws -> [Float]? {
             guard let tensor = file.tensors[name] else { return nil }
@@ -95,14 +96,16 @@ final class FrozenModel: @unchecked Sendable {  // Nothing is written after `ini
         }
         func matrix(_ name: String, rows: Int, columns: Int) throws -> FrozenMatrix {
             guard let tensor = file.tensors[name] else { throw ModelError.missing("tensor \(name)") }
-            guard tensor.shape == [columns, rows], let base = mappings[tensor.shard].bytes.baseAddress else {
+            guard tensor.shape == [columns, rows] else {
                 throw ModelError.invalid(field: "tensor \(name)", reason: "has the shape \(tensor.shape), not \([columns, rows])")
             }
+            let data = try file.memory(of: tensor)
+            memory.append(data)
             let scale = try vector(name.replacingOccurrences(of: ".weight", with: ".scale"), count: 1)
             return FrozenMatrix(
                 name: name, rows: rows, columns: columns, type: ck_type(rawValue: tensor.type.rawValue),
                 rowBytes: columns / tensor.type.blockElements * tensor.type.blockBytes,
-                data: base.advanced(by: tensor.range.lowerBound).assumingMemoryBound(to: UInt8.self),
+                data: UnsafePointer(data.base.assumingMemoryBound(to: UInt8.self)),
                 scale: scale?.first ?? 1)
         }
         func required(_ name: String?, count: Int) throws -> [Float]? {
@@ -125,7 +128,9 @@ final class FrozenModel: @unchecked Sendable {  // Nothing is written after `ini
             return RotaryTable(rotary, factors: try factors(rotary.factors), longFactors: try factors(rotary.longFactors))
         }
         layers = try shape.layers.enumerated().map { index, described in
-            guard case .attention(let a) = described.mixer, let f = described.feedForward, let dense = f.dense else {
+            guard case .attention(let a) = described.mixer, let f = described.feedForward, let dense = f.dense,
+                let activation = dense.activation.trainingValue
+            else {
                 throw TrainingError.unsupportedModel("layer \(index) is not attention and a dense feed-forward network")
             }
             let prefix = "blk.\(index)."
@@ -161,7 +166,7 @@ final class FrozenModel: @unchecked Sendable {  // Nothing is written after `ini
             }
             let isWhole = a.headNorm == .whole
             return Layer(
-                attention: a, dense: dense, mixerNorm: try norm(described.mixerNorm, count: width),
+                attention: a, dense: dense, activation: activation, mixerNorm: try norm(described.mixerNorm, count: width),
                 mixerPostNorm: try norm(described.mixerPostNorm, count: width),
                 queryNorm: a.headNorm == .none
                     ? nil : try norm("attn_q_norm.weight", count: isWhole ? queries : a.keyDimension),
@@ -173,6 +178,7 @@ final class FrozenModel: @unchecked Sendable {  // Nothing is written after `ini
                 denseNorm: try norm(f.norm, count: width), densePostNorm: try norm(f.postNorm, count: width), gates: gates,
                 down: try projection("ffn_down", rows: width, columns: dense.width))
         }
+        self.memory = memory
     }
 
     /// What the gradient does not support, by name.
@@ -193,10 +199,7 @@ final class FrozenModel: @unchecked Sendable {  // Nothing is written after `ini
             if dense.outputGate != nil || dense.postNorm != nil || !dense.suffix.isEmpty { try refuse("shared experts") }
             if layer.outputScale != nil { try refuse("scaled layers") }
             if layer.mixerResidualNorm != nil || f.residualNorm != nil { try refuse("norms of the residual stream") }
-            switch dense.activation {
-            case .silu, .gelu, .reluSquared: break
-            case .exactGelu, .swigluOAI: try refuse("another activation function")
-            }
+            if dense.activation.trainingValue == nil { try refuse("another activation function") }
         }
     }
 }

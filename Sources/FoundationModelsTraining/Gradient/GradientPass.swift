@@ -442,7 +442,7 @@ final class GradientPass: @unchecked Sendable {  // Used by one thread at a time
             layer.gates, low: state.low[(inputCount + 1)..<(inputCount + 1 + layer.gates.count)], x: state.denseInput.pointer,
             rows: rows, to: gates, stride: layer.gateWidth)
         ck_training_activate(
-            pool.handle, kernels, layer.dense.activation.trainingValue, gates,
+            pool.handle, kernels, layer.activation, gates,
             layer.dense.isGated ? gates + layer.dense.width : nil,
             Int32(layer.gateWidth), Int32(rows), Int32(layer.dense.width), state.hidden.pointer)
         // Without a norm after it, the gradient does not need the last product.
@@ -506,7 +506,7 @@ final class GradientPass: @unchecked Sendable {  // Used by one thread at a time
             dx: work.wide.pointer)
         let gates = state.gates.pointer
         ck_training_activate_backward(
-            pool.handle, kernels, layer.dense.activation.trainingValue, gates,
+            pool.handle, kernels, layer.activation, gates,
             layer.dense.isGated ? gates + layer.dense.width : nil,
             Int32(layer.gateWidth), Int32(rows), Int32(layer.dense.width), work.wide.pointer)
         applyBackward(
@@ -551,11 +551,13 @@ final class GradientPass: @unchecked Sendable {  // Used by one thread at a time
 }
 
 extension ModelShape.Activation {
-    var trainingValue: ck_activation {
+    /// Nil if its gradient is not implemented.
+    var trainingValue: ck_activation? {
         switch self {
+        case .silu: CK_SILU
         case .gelu: CK_GELU
         case .reluSquared: CK_RELU_SQUARED
-        case .silu, .exactGelu, .swigluOAI: CK_SILU
+        case .exactGelu, .swigluOAI: nil
         }
     }
 }

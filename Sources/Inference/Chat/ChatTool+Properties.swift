@@ -11,8 +11,10 @@ extension ChatTool {
         var isText: Bool {
             if choices != nil { return true }
             guard case .string("string")? = schema["type"] else { return false }
-            // Patterns and lengths can be enforced for JSON strings only.
-            return ["pattern", "format", "minLength", "maxLength"].allSatisfy { schema[$0] == nil }
+            // What restricts the string can be enforced for JSON strings only.
+            let plain: Set = ["type", "title", "description", "default", "example", "examples", "$defs", "definitions", "$comment"]
+            guard case .object(let members) = schema else { return false }
+            return members.allSatisfy { plain.contains($0.name) || $0.name.hasPrefix("x-") }
         }
 
         var choices: [String]? {
@@ -28,7 +30,10 @@ extension ChatTool {
     /// Arguments that can be removed independently of the others: the optional ones, if the schema has no keyword that
     /// could depend on them.
     var droppableArguments: Set<String> {
-        let plain: Set = ["type", "properties", "required", "additionalProperties", "title", "description", "$defs", "x-order"]
+        let plain: Set = [
+            "type", "properties", "required", "additionalProperties", "title", "description", "$defs", "definitions", "$schema",
+            "$comment", "x-order",
+        ]
         guard case .object(let members) = parameters, members.allSatisfy({ plain.contains($0.name) }) else { return [] }
         return Set(properties.filter { !$0.isRequired }.map(\.name))
     }
@@ -42,9 +47,11 @@ extension ChatTool {
         return members.map { member in
             var schema = member.value
             // References are resolved against the definitions of the whole schema.
-            if case .object(var own) = schema, let definitions = parameters["$defs"], schema["$defs"] == nil {
-                own.append(.init("$defs", definitions))
-                schema = .object(own)
+            for keyword in ["$defs", "definitions"] {
+                if case .object(var own) = schema, let definitions = parameters[keyword], schema[keyword] == nil {
+                    own.append(.init(keyword, definitions))
+                    schema = .object(own)
+                }
             }
             return Property(name: member.name, schema: schema, isRequired: required.contains(member.name))
         }

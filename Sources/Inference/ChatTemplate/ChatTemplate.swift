@@ -14,6 +14,11 @@ package struct ChatTemplate: Sendable {
     /// Phi-4-mini's template reads the tools as JSON from the system message; others read them from any message.
     private let readsToolsOfFirstMessage: Bool
     private let readsToolsOfMessages: Bool
+    /// Whether instructions become the beginning of the prompt that follows them, and whether prompts without a response between
+    /// them are joined: for templates without the role `system`, or that demand alternating roles. Short conversations show it when
+    /// the template is parsed, so that every turn of a conversation is rendered in the same way.
+    private var joinsInstructions = false
+    private var joinsPrompts = false
 
     package init(source: String, beginningText: String, endText: String) throws(TemplateError) {
         guard source.utf8.count <= 1 << 18 else { throw .syntax(line: 1, reason: "it is larger than 256 KB") }
@@ -23,6 +28,50 @@ package struct ChatTemplate: Sendable {
         nodes = try TemplateParser.parse(source)
         readsToolsOfFirstMessage = source.hasBytes(of: "message.tools")
         readsToolsOfMessages = source.hasBytes(of: "['tools']")
+        let one = ChatMessage(role: .user, content: "prompt-one\n\nprompt-two")
+        if shows([one]) {
+            let second = ChatMessage(role: .user, content: "prompt-two")
+            joinsInstructions = !shows([ChatMessage(role: .system, content: "prompt-one"), second])
+            joinsPrompts = !shows([ChatMessage(role: .user, content: "prompt-one"), second])
+        }
+    }
+
+    /// The steps that a template may take for a conversation of two words, which some need a few hundred for.
+    private static let maximumTrialSteps = 50_000
+
+    /// Whether the template renders a conversation, with all of its text. Some reject a role, others leave its messages out.
+    private func shows(_ messages: [ChatMessage]) -> Bool {
+        // An error says that the template cannot render it.
+        guard
+            let text = try? TemplateInterpreter.render(
+                nodes, variables: variables(ChatPrompt(messages), addGenerationPrompt: true),
+                maximumSteps: Self.maximumTrialSteps
+            ).text.string
+        else { return false }
+        return messages.allSatisfy { text.hasBytes(of: $0.content) }
+    }
+
+    /// The messages in roles that the template can render.
+    private func renderable(_ messages: [ChatMessage]) -> [ChatMessage] {
+        guard joinsInstructions || joinsPrompts else { return messages }
+        var result: [ChatMessage] = []
+        var continuesPrompt = false
+        for message in messages {
+            let isInstructions = message.role == .system && joinsInstructions
+            guard isInstructions || message.role == .user else {
+                result.append(message)
+                continuesPrompt = false
+                continue
+            }
+            if isInstructions, message.content.isEmpty { continue }
+            if continuesPrompt, let last = result.indices.last {
+                result[last].content += "\n\n" + message.content
+            } else {
+                result.append(ChatMessage(role: .user, content: message.content))
+            }
+            continuesPrompt = isInstructions || joinsPrompts
+        }
+        return result
     }
 
     /// Renders a conversation.
@@ -44,10 +93,14 @@ package struct ChatTemplate: Sendable {
         text.runs.map { $0.isUser ? .user($0.text) : .template($0.text) }
     }
 
-    private func variables(_ prompt: ChatPrompt, addGenerationPrompt: Bool) -> [String: TemplateValue] {
+    private func variables(
+        _ prompt: ChatPrompt, addGenerationPrompt: Bool
+    ) throws(TemplateError) -> [String: TemplateValue] {
         let tools = prompt.tools.map(Self.value)
-        let list = prompt.messages.enumerated().map { index, message in
-            Self.value(message, tools: readsToolsOfMessages || index == 0 && readsToolsOfFirstMessage ? tools : [])
+        var list: [TemplateValue] = []
+        for message in renderable(prompt.messages) {
+            let readsTools = readsToolsOfMessages || list.isEmpty && readsToolsOfFirstMessage
+            list.append(try Self.value(message, tools: readsTools ? tools : []))
         }
         var variables: [String: TemplateValue] = [
             "messages": .list(list), "add_generation_prompt": .bool(addGenerationPrompt),
@@ -71,13 +124,15 @@ package struct ChatTemplate: Sendable {
     ///   - date: the time that `strftime_now` formats; nil for the current time.
     ///   - maximumSteps: the number of steps after which rendering fails.
     func render(
-        variables: [String: TemplateValue], date: Date? = nil, maximumSteps: Int = TemplateInterpreter.maximumSteps
+        variables: [String: TemplateValue], date: Date? = nil, maximumSteps: Int = TemplateBudget.maximumSteps
     ) throws(TemplateError) -> [PromptPiece] {
         Self.pieces(
             try TemplateInterpreter.render(nodes, variables: variables, date: date, maximumSteps: maximumSteps).text)
     }
 
-    private static func value(_ message: ChatMessage, tools: [TemplateValue]) -> TemplateValue {
+    private static func value(
+        _ message: ChatMessage, tools: [TemplateValue]
+    ) throws(TemplateError) -> TemplateValue {
         var pairs: [(String, TemplateValue)] = [
             ("role", .text(message.role.rawValue)), ("content", .string(TemplateText(message.content, isUser: true))),
         ]
@@ -92,7 +147,7 @@ package struct ChatTemplate: Sendable {
                         message.toolCalls.map { call in
                             .dictionary(
                                 TemplateDictionary([
-                                    ("id", .text(call.id)), ("type", .text("function")),
+                                    ("id", .string(TemplateText(call.id, isUser: true))), ("type", .text("function")),
                                     (
                                         "function",
                                         .dictionary(
@@ -106,8 +161,8 @@ package struct ChatTemplate: Sendable {
                 ))
         }
         if let name = message.toolName { pairs.append(("name", .string(TemplateText(name, isUser: true)))) }
-        if let id = message.toolCallID { pairs.append(("tool_call_id", .text(id))) }
-        if !tools.isEmpty { pairs.append(("tools", .string(TemplateValue.list(tools).json()))) }
+        if let id = message.toolCallID { pairs.append(("tool_call_id", .string(TemplateText(id, isUser: true)))) }
+        if !tools.isEmpty { pairs.append(("tools", .string(try TemplateValue.list(tools).json()))) }
         return .dictionary(TemplateDictionary(pairs))
     }
 
@@ -133,7 +188,7 @@ extension TemplateValue {
         case .string(let text): self = .string(TemplateText(text, isUser: true))
         case .array(let values): self = .list(values.map { TemplateValue($0) })
         case .object(let members):
-            self = .dictionary(TemplateDictionary(members.map { ($0.name, TemplateValue($0.value)) }))
+            self = .dictionary(TemplateDictionary(members.map { ($0.name, TemplateValue($0.value)) }, origin: .user))
         }
     }
 }

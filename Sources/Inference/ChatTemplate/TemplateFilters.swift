@@ -1,7 +1,7 @@
 internal import Foundation
 internal import JSON
 
-/// The built-in filters, methods, functions and operators of the template language.
+/// The built-in filters, methods and functions of the template language.
 enum TemplateFilters {
     static let functions: Set<String> = ["range", "namespace", "dict", "raise_exception", "strftime_now"]
     static let names: Set<String> = [
@@ -10,7 +10,20 @@ enum TemplateFilters {
         "sort", "unique", "reverse", "safe", "from_json", "indent", "abs", "round", "sum", "min", "max",
     ]
 
+    /// Filters whose results consist of elements of a list or dictionary: such a result is not larger than what it is made of.
+    private static let selecting: Set<String> = [
+        "first", "last", "default", "d", "list", "items", "dictsort", "select", "reject", "selectattr", "rejectattr", "reverse",
+        "sort", "unique", "min", "max",
+    ]
+    /// Filters that do not read the elements of a list, and those of them that do not even visit all.
+    private static let unread: Set<String> = [
+        "list", "items", "map", "select", "reject", "selectattr", "rejectattr", "reverse", "unique",
+    ]
+    private static let unvisited: Set<String> = ["length", "count", "first", "last", "default", "d"]
+
     private static let maximumItems = 1 << 18
+    /// The maximum size of a JSON text in bytes, each of which may become a value.
+    private static let maximumJSON = 1 << 20
 
     /// Whether Python's `strip` removes the character.
     private static func isSpace(_ scalar: Unicode.Scalar) -> Bool {
@@ -33,8 +46,39 @@ enum TemplateFilters {
         }
     }
 
+    /// `value | name(arguments)`
     static func apply(
-        _ name: String, to value: TemplateValue, _ arguments: [TemplateValue], _ named: [String: TemplateValue]
+        _ name: String, to value: TemplateValue, _ arguments: [TemplateValue], _ named: [String: TemplateValue],
+        _ budget: inout TemplateBudget
+    ) throws(TemplateError) -> TemplateValue {
+        // Filters of `map` are applied recursively.
+        try budget.enter()
+        defer { budget.leave() }
+        try budget.spend(1 + arguments.count / 8)
+        for argument in arguments { try budget.charge(argument) }
+        for argument in named.values { try budget.charge(argument) }
+        var isText = false
+        if case .string = value { isText = true }
+        switch name {
+        case "default", "d": break
+        // Templates use these for each message.
+        case _ where !isText && unvisited.contains(name): break
+        case _ where unread.contains(name): try budget.chargeElements(of: value)
+        default: try budget.charge(value)
+        }
+        let made =
+            switch name {
+            case "map": try map(value, arguments, named, &budget)
+            case "select", "reject", "selectattr", "rejectattr": try select(name, value, arguments, &budget)
+            case "unique": try unique(value, &budget)
+            default: try result(of: name, value, arguments, named, &budget)
+            }
+        return !isText && selecting.contains(name) ? made : try budget.checked(made)
+    }
+
+    private static func result(
+        of name: String, _ value: TemplateValue, _ arguments: [TemplateValue], _ named: [String: TemplateValue],
+        _ budget: inout TemplateBudget
     ) throws(TemplateError) -> TemplateValue {
         func argument(_ index: Int, _ label: String) -> TemplateValue? {
             index < arguments.count ? arguments[index] : named[label]
@@ -42,10 +86,12 @@ enum TemplateFilters {
         switch name {
         case "trim", "upper", "lower", "capitalize", "title", "replace":
             let method = name == "trim" ? "strip" : name
-            return try callMethod(method, on: .string(value.output), arguments, named)
+            return try callMethod(method, on: value.output, arguments, named, &budget)
         case "length", "count":
             switch value {
             case .string(let text): return .int(text.count)
+            case .list(let values): return .int(values.count)
+            case .dictionary(let dictionary): return .int(dictionary.pairs.count)
             default: return .int(try items(of: value).count)
             }
         case "first", "last":
@@ -55,10 +101,10 @@ enum TemplateFilters {
         case "join":
             let separator = argument(0, "d")?.output ?? TemplateText()
             var parts = try items(of: value)
-            if let attribute = argument(1, "attribute") {
+            if let attribute = argument(1, "attribute").map(key) {
                 for index in parts.indices { parts[index] = try element(attribute, of: parts[index]) }
             }
-            guard parts.count * separator.utf8Count <= TemplateInterpreter.maximumText else {
+            guard parts.count * separator.utf8Count <= TemplateBudget.maximumText else {
                 throw .limit(reason: "a string is too long")
             }
             return .string(TemplateText.join(parts.map(\.output), separator: separator))
@@ -69,16 +115,18 @@ enum TemplateFilters {
         case "tojson":
             let isASCII = named["ensure_ascii"]?.isTrue == true
             if case .int(let width)? = named["indent"] ?? arguments.first {
-                return .string(value.json(indent: min(max(width, 0), 16), isASCII: isASCII))
+                return .string(try value.json(indent: min(max(width, 0), 16), isASCII: isASCII))
             }
-            return .string(value.json(isASCII: isASCII))
+            return .string(try value.json(isASCII: isASCII))
         case "string": return .string(value.output)
         case "safe":
             var text = value.output
             text.isSafe = true
             return .string(text)
         case "from_json":
-            do { return TemplateValue(try JSONParser.parse(value.output.string)) } catch {
+            let text = value.output
+            guard text.utf8Count <= maximumJSON else { throw .limit(reason: "a JSON text is too long") }
+            do { return TemplateValue(try JSONParser.parse(text.string)) } catch {
                 throw .rendering(reason: "a string is not valid JSON")
             }
         case "int": return .int(value.number.flatMap { Int(exactly: $0.rounded(.towardZero)) } ?? Int(value.output.string) ?? 0)
@@ -90,65 +138,43 @@ enum TemplateFilters {
                 name == "items"
                 ? dictionary.pairs
                 : dictionary.pairs.sorted { a, b in
-                    if a.isInteger, b.isInteger { return (Int(a.key) ?? 0) < (Int(b.key) ?? 0) }
+                    if a.origin == .integer, b.origin == .integer { return (Int(a.key) ?? 0) < (Int(b.key) ?? 0) }
                     return a.key.lowercased() < b.key.lowercased()
                 }
             return .list(pairs.map { .list([TemplateDictionary.key($0), $0.value]) })
-        case "map", "select", "reject", "selectattr", "rejectattr":
-            // `none` counts as an empty list.
-            if case .none = value { return .list([]) }
-            if name != "map" { return try select(name, value, arguments) }
-            var result: [TemplateValue] = []
-            for item in try items(of: value) {
-                if let attribute = named["attribute"] {
-                    result.append(try element(attribute, of: item))
-                } else if let filter = arguments.first?.output.string, names.contains(filter) {
-                    result.append(try apply(filter, to: item, Array(arguments.dropFirst()), named))
-                } else {
-                    throw .rendering(reason: "“map” needs an attribute or a filter")
-                }
-            }
-            return .list(result)
         case "sort", "min", "max":
-            let values = try items(of: value)
-            let attribute = argument(name == "sort" ? 2 : 1, "attribute")
-            var keyed: [(TemplateValue, TemplateValue)] = []
-            for item in values {
-                keyed.append((try attribute.map { (key) throws(TemplateError) in try element(key, of: item) } ?? item, item))
+            let attribute = argument(name == "sort" ? 2 : 1, "attribute").map(key)
+            var keyed: [(number: Double?, text: String, item: TemplateValue)] = []
+            for item in try items(of: value) {
+                let key = try attribute.map { (key) throws(TemplateError) in try element(key, of: item) } ?? item
+                keyed.append((key.number, key.output.string, item))
             }
-            keyed.sort { precedes($0.0, $1.0) }
+            keyed.sort { a, b in
+                if let x = a.number, let y = b.number { return x < y }
+                return a.text < b.text
+            }
             if argument(0, "reverse")?.isTrue == true { keyed.reverse() }
-            if name == "min" { return keyed.first?.1 ?? .undefined }
-            if name == "max" { return keyed.last?.1 ?? .undefined }
-            return .list(keyed.map(\.1))
-        case "unique":
-            var result: [TemplateValue] = []
-            for item in try items(of: value) where !result.contains(where: { TemplateValue.equal($0, item) }) {
-                result.append(item)
-            }
-            return .list(result)
+            if name == "min" { return keyed.first?.item ?? .undefined }
+            if name == "max" { return keyed.last?.item ?? .undefined }
+            return .list(keyed.map(\.item))
         case "reverse":
             if case .string(let text) = value { return .string(TemplateText(text.scalars.reversed())) }
             return .list(try items(of: value).reversed())
         case "indent":
             var width = 4
             if case .int(let value)? = argument(0, "width") { width = min(max(value, 0), 64) }
-            let lines = value.output.lines
             let pad = TemplateText(String(repeating: " ", count: width))
             // Empty lines are indented only with `blank`.
             let indentsEmpty = argument(2, "blank")?.isTrue == true
-            var result = TemplateText()
-            for (index, line) in lines.enumerated() {
-                if index > 0 {
+            var isFirst = true
+            var result = argument(1, "first")?.isTrue == true ? pad : TemplateText()
+            try value.output.forEachLine { (line) throws(TemplateError) in
+                if !isFirst {
                     result.append("\n", isUser: false)
                     if indentsEmpty || !line.isEmpty { result.append(pad) }
                 }
-                result.append(line)
-            }
-            if argument(1, "first")?.isTrue == true {
-                var padded = TemplateText(String(repeating: " ", count: width))
-                padded.append(result)
-                result = padded
+                isFirst = false
+                try append(line, to: &result, &budget)
             }
             return .string(result)
         case "abs":
@@ -163,27 +189,69 @@ enum TemplateFilters {
         }
     }
 
-    private static func select(
-        _ name: String, _ value: TemplateValue, _ arguments: [TemplateValue]
+    private static func map(
+        _ value: TemplateValue, _ arguments: [TemplateValue], _ named: [String: TemplateValue], _ budget: inout TemplateBudget
     ) throws(TemplateError) -> TemplateValue {
-        let byAttribute = name.hasSuffix("attr")
-        let rest = byAttribute ? Array(arguments.dropFirst()) : arguments
+        // `none` counts as an empty list.
+        if case .none = value { return .list([]) }
+        let attribute = named["attribute"].map(key)
+        let filter = arguments.first?.output.string
+        let rest = Array(arguments.dropFirst())
         var result: [TemplateValue] = []
         for item in try items(of: value) {
-            let subject = byAttribute ? try element(arguments.first ?? .undefined, of: item) : item
-            let test = rest.first?.output.string
+            if let attribute {
+                result.append(try element(attribute, of: item))
+            } else if let filter, names.contains(filter) {
+                result.append(try apply(filter, to: item, rest, named, &budget))
+            } else {
+                throw .rendering(reason: "“map” needs an attribute or a filter")
+            }
+        }
+        return .list(result)
+    }
+
+    private static func select(
+        _ name: String, _ value: TemplateValue, _ arguments: [TemplateValue], _ budget: inout TemplateBudget
+    ) throws(TemplateError) -> TemplateValue {
+        if case .none = value { return .list([]) }
+        let attribute = name.hasSuffix("attr") ? key(arguments.first ?? .undefined) : nil
+        let rest = attribute == nil ? arguments[...] : arguments.dropFirst()
+        let test = rest.first?.output.string
+        let operands = Array(rest.dropFirst())
+        var result: [TemplateValue] = []
+        for item in try items(of: value) {
+            let subject = try attribute.map { (key) throws(TemplateError) in try element(key, of: item) } ?? item
             let passes =
                 try test.map { (test) throws(TemplateError) in
-                    try TemplateTests.passes(test, subject, Array(rest.dropFirst()))
+                    try TemplateTests.passes(test, subject, operands, &budget)
                 } ?? subject.isTrue
             if passes == name.hasPrefix("select") { result.append(item) }
         }
         return .list(result)
     }
 
-    private static func precedes(_ a: TemplateValue, _ b: TemplateValue) -> Bool {
-        if let x = a.number, let y = b.number { return x < y }
-        return a.output.string < b.output.string
+    /// Each item is compared with all different ones before it.
+    private static func unique(_ value: TemplateValue, _ budget: inout TemplateBudget) throws(TemplateError) -> TemplateValue {
+        var result: [TemplateValue] = []
+        for item in try items(of: value) {
+            try budget.spend(1 + TemplateBudget.size(of: item) * result.count / 8)
+            if !result.contains(where: { TemplateValue.equal($0, item) }) { result.append(item) }
+        }
+        return .list(result)
+    }
+
+    /// An attribute that is looked up in many values: its text is made once.
+    private static func key(_ attribute: TemplateValue) -> TemplateValue {
+        if case .int = attribute { attribute } else { .string(attribute.output) }
+    }
+
+    /// Appends a part of a text that may have very many, or grow with each.
+    private static func append(
+        _ part: TemplateText, to text: inout TemplateText, _ budget: inout TemplateBudget
+    ) throws(TemplateError) {
+        try budget.spend()
+        text.append(part)
+        guard text.utf8Count <= TemplateBudget.maximumText else { throw .limit(reason: "a string is too long") }
     }
 
     // MARK: - Members
@@ -208,9 +276,11 @@ enum TemplateFilters {
         }
     }
 
-    static func slice(_ value: TemplateValue, _ from: Int?, _ to: Int?, _ step: Int) throws(TemplateError) -> TemplateValue {
+    static func slice(
+        _ value: TemplateValue, _ from: Int?, _ to: Int?, _ step: Int, _ budget: inout TemplateBudget
+    ) throws(TemplateError) -> TemplateValue {
         guard step != 0 else { throw .rendering(reason: "a slice has a step of 0") }
-        func indices(_ count: Int) -> [Int] {
+        func indices(_ count: Int) -> StrideTo<Int> {
             func clamp(_ bound: Int?, _ fallback: Int) -> Int {
                 guard let bound else { return fallback }
                 let position = bound < 0 ? bound &+ count : bound
@@ -219,52 +289,94 @@ enum TemplateFilters {
             let start = clamp(from, step > 0 ? 0 : count - 1)
             // Limit the step, because steps beyond the length are equivalent and could overflow.
             let step = min(max(step, -count - 1), count + 1)
-            return Array(stride(from: start, to: clamp(to, step > 0 ? count : -1), by: step))
+            return stride(from: start, to: clamp(to, step > 0 ? count : -1), by: step)
         }
         switch value {
-        case .list(let values): return .list(indices(values.count).map { values[$0] })
+        case .list(let values):
+            // A part of a list is not larger than the list, and templates take one for each message.
+            var result: [TemplateValue] = []
+            for index in indices(values.count) {
+                result.append(values[index])
+                if result.count % 64 == 0 { try budget.spend() }
+            }
+            return .list(result)
         case .string(let text):
+            try budget.charge(value)
             let scalars = text.scalars
-            return .string(TemplateText(indices(scalars.count).map { scalars[$0] }))
+            let part = TemplateText(indices(scalars.count).lazy.map { scalars[$0] })
+            return try budget.checked(.string(part))
         default: throw .rendering(reason: "only lists and strings can be sliced")
         }
     }
 
+    /// `value.name(arguments)`
     static func callMethod(
-        _ name: String, on value: TemplateValue, _ arguments: [TemplateValue], _ named: [String: TemplateValue]
+        _ name: String, on value: TemplateValue, _ arguments: [TemplateValue], _ named: [String: TemplateValue],
+        _ budget: inout TemplateBudget
+    ) throws(TemplateError) -> TemplateValue {
+        for argument in arguments { try budget.charge(argument) }
+        for argument in named.values { try budget.charge(argument) }
+        try budget.chargeElements(of: value)
+        switch (value, name) {
+        case (.string(let string), _):
+            let result = try callMethod(name, on: string, arguments, named, &budget)
+            return try budget.checked(result)
+        case (.dictionary(let dictionary), "items"):
+            return .list(dictionary.pairs.map { .list([TemplateDictionary.key($0), $0.value]) })
+        case (.dictionary(let dictionary), "keys"): return .list(dictionary.pairs.map(TemplateDictionary.key))
+        case (.dictionary(let dictionary), "values"): return .list(dictionary.pairs.map(\.value))
+        case (.dictionary(let dictionary), "get"):
+            return dictionary[arguments.first?.output.string ?? ""] ?? (arguments.count > 1 ? arguments[1] : .none)
+        default: throw .rendering(reason: "the method “\(name)” is not supported")
+        }
+    }
+
+    private static func callMethod(
+        _ name: String, on string: TemplateText, _ arguments: [TemplateValue], _ named: [String: TemplateValue],
+        _ budget: inout TemplateBudget
     ) throws(TemplateError) -> TemplateValue {
         func text(_ index: Int) -> String? { index < arguments.count ? arguments[index].output.string : nil }
-        switch (value, name) {
-        case (.string(let string), "strip"), (.string(let string), "lstrip"), (.string(let string), "rstrip"):
+        switch name {
+        case "strip", "lstrip", "rstrip":
             let removed = text(0).map { Set($0.unicodeScalars) }
             return .string(
                 string.trimmed(leading: name != "rstrip", trailing: name != "lstrip") { removed?.contains($0) ?? isSpace($0) })
-        case (.string(let string), "upper"): return .string(string.mapRuns { $0.uppercased() })
-        case (.string(let string), "lower"): return .string(string.mapRuns { $0.lowercased() })
-        case (.string(let string), "title"): return .string(string.mapRuns(\.capitalized))
-        case (.string(let string), "capitalize"):
+        case "upper": return .string(string.mapRuns { $0.uppercased() })
+        case "lower": return .string(string.mapRuns { $0.lowercased() })
+        case "title": return .string(string.mapRuns(\.capitalized))
+        case "capitalize":
             var first = true
             return .string(
                 string.mapRuns { run in
                     defer { first = false }
                     return first ? run.prefix(1).uppercased() + run.dropFirst().lowercased() : run.lowercased()
                 })
-        case (.string(let string), "split"):
+        case "split":
             var limit = Int.max
             if arguments.count > 1, case .int(let count) = arguments[1], count >= 0 { limit = count }
-            guard let separator = text(0) else {
-                let parts = string.scalars.split { isSpace($0.scalar) }
-                return .list(parts.map { .string(TemplateText($0)) })
+            var parts: [TemplateValue] = []
+            func add(_ part: TemplateText) throws(TemplateError) {
+                try TemplateBudget.check(count: parts.count)
+                parts.append(.string(part))
             }
-            return .list(string.split(separator: separator, limit: limit).map { .string($0) })
-        case (.string(let string), "replace"):
+            if let separator = text(0) {
+                try string.forEachPart(separator: separator, limit: limit, add)
+            } else {
+                try string.forEachPart(where: isSpace, add)
+            }
+            return .list(parts)
+        case "replace":
             guard let old = text(0), arguments.count > 1 else { throw .rendering(reason: "“replace” needs two strings") }
-            let parts = string.split(separator: old)
-            guard parts.count * arguments[1].output.utf8Count <= TemplateInterpreter.maximumText else {
-                throw .limit(reason: "a string is too long")
+            let new = arguments[1].output
+            var result = TemplateText()
+            var isFirst = true
+            try string.forEachPart(separator: old) { (part) throws(TemplateError) in
+                if !isFirst { try append(new, to: &result, &budget) }
+                isFirst = false
+                try append(part, to: &result, &budget)
             }
-            return .string(TemplateText.join(parts, separator: arguments[1].output))
-        case (.string(let string), "startswith"), (.string(let string), "endswith"):
+            return .string(result)
+        case "startswith", "endswith":
             var candidates = [arguments.first ?? .undefined]
             if case .list(let several)? = arguments.first { candidates = several }
             let whole = string.string
@@ -273,22 +385,17 @@ enum TemplateFilters {
                     let part = $0.output.string
                     return name == "startswith" ? whole.hasPrefix(part) : whole.hasSuffix(part)
                 })
-        case (.string(let string), "find"):
-            let parts = string.split(separator: text(0) ?? "", limit: 1)
-            return .int(parts.count > 1 ? parts[0].count : -1)
-        case (.string(let string), "join"):
+        case "find":
+            var lengths: [Int] = []
+            try string.forEachPart(separator: text(0) ?? "", limit: 1) { lengths.append($0.count) }
+            return .int(lengths.count > 1 ? lengths[0] : -1)
+        case "join":
             let parts = try items(of: arguments.first ?? .undefined)
-            guard parts.count * string.utf8Count <= TemplateInterpreter.maximumText else {
+            guard parts.count * string.utf8Count <= TemplateBudget.maximumText else {
                 throw .limit(reason: "a string is too long")
             }
             return .string(TemplateText.join(parts.map(\.output), separator: string))
-        case (.string(let string), "format"): return .string(try format(string, arguments, named))
-        case (.dictionary(let dictionary), "items"):
-            return .list(dictionary.pairs.map { .list([TemplateDictionary.key($0), $0.value]) })
-        case (.dictionary(let dictionary), "keys"): return .list(dictionary.pairs.map(TemplateDictionary.key))
-        case (.dictionary(let dictionary), "values"): return .list(dictionary.pairs.map(\.value))
-        case (.dictionary(let dictionary), "get"):
-            return dictionary[text(0) ?? ""] ?? (arguments.count > 1 ? arguments[1] : .none)
+        case "format": return .string(try format(string, arguments, named))
         default: throw .rendering(reason: "the method “\(name)” is not supported")
         }
     }
@@ -314,7 +421,7 @@ enum TemplateFilters {
                 }
                 result.append(value.output)
                 bytes += value.output.utf8Count
-                guard bytes <= TemplateInterpreter.maximumText else {
+                guard bytes <= TemplateBudget.maximumText else {
                     throw .limit(reason: "a string is too long")
                 }
                 rest = rest[rest.index(after: close)...]
@@ -369,136 +476,5 @@ enum TemplateFilters {
         var buffer = [CChar](repeating: 0, count: 256)
         let length = strftime(&buffer, buffer.count, format, &parts)
         return String(decoding: buffer.prefix(length).map { UInt8(bitPattern: $0) }, as: UTF8.self)
-    }
-
-    // MARK: - Operators
-
-    static func binary(_ symbol: String, _ a: TemplateValue, _ b: TemplateValue) throws(TemplateError) -> TemplateValue {
-        switch symbol {
-        case "==": return .bool(TemplateValue.equal(a, b))
-        case "!=": return .bool(!TemplateValue.equal(a, b))
-        case "in": return .bool(try contains(b, a))
-        case "~":
-            var text = a.output
-            text.append(b.output)
-            return .string(text)
-        case "<", ">", "<=", ">=":
-            let (less, greater): (Bool, Bool)
-            if let x = a.number, let y = b.number {
-                (less, greater) = (x < y, x > y)
-            } else if case .string(let x) = a, case .string(let y) = b {
-                (less, greater) = (x.string < y.string, x.string > y.string)
-            } else {
-                throw .rendering(reason: "“\(symbol)” compares values of different types")
-            }
-            return .bool(symbol == "<" ? less : symbol == ">" ? greater : symbol == "<=" ? !greater : !less)
-        case "+":
-            if case .string(var text) = a, case .string(var other) = b {
-                if text.isSafe != other.isSafe {
-                    if text.isSafe { other = other.escaped } else { text = text.escaped }
-                    text.isSafe = true
-                }
-                text.append(other)
-                return .string(text)
-            }
-            if case .list(let x) = a, case .list(let y) = b { return .list(x + y) }
-            return try arithmetic(symbol, a, b)
-        case "*":
-            let repeated: (TemplateText, Int)? =
-                switch (a, b) {
-                case (.string(let text), .int(let count)), (.int(let count), .string(let text)): (text, count)
-                default: nil
-                }
-            guard let (text, count) = repeated else { return try arithmetic(symbol, a, b) }
-            let (bytes, overflow) = text.utf8Count.multipliedReportingOverflow(by: max(0, count))
-            guard !overflow, bytes <= TemplateInterpreter.maximumText else { throw .limit(reason: "a string is too long") }
-            var result = TemplateText()
-            if !text.isEmpty { for _ in 0..<max(0, count) { result.append(text) } }
-            return .string(result)
-        default: return try arithmetic(symbol, a, b)
-        }
-    }
-
-    private static func contains(_ container: TemplateValue, _ value: TemplateValue) throws(TemplateError) -> Bool {
-        switch container {
-        case .string(let text): value.output.isEmpty || text.string.contains(value.output.string)
-        case .list(let values): values.contains { TemplateValue.equal($0, value) }
-        case .dictionary(let dictionary): dictionary[value.output.string] != nil
-        case .namespace(let namespace): namespace.values[value.output.string] != nil
-        case .undefined, .none: false
-        default: throw .rendering(reason: "“in” needs a string, a list or a dictionary")
-        }
-    }
-
-    private static func arithmetic(_ symbol: String, _ a: TemplateValue, _ b: TemplateValue) throws(TemplateError)
-        -> TemplateValue
-    {
-        if case .int(let x) = a, case .int(let y) = b, symbol != "/", symbol != "**" {
-            let result: (partialValue: Int, overflow: Bool)
-            switch symbol {
-            case "+": result = x.addingReportingOverflow(y)
-            case "-": result = x.subtractingReportingOverflow(y)
-            case "*": result = x.multipliedReportingOverflow(by: y)
-            case "//", "%":
-                guard y != 0 else { throw .rendering(reason: "a division by 0") }
-                let (quotient, overflow) = x.dividedReportingOverflow(by: y)
-                let remainder = overflow ? 0 : x % y
-                let floored = remainder != 0 && (remainder < 0) != (y < 0)  // Python rounds down, not towards 0
-                result =
-                    symbol == "//"
-                    ? (floored ? quotient - 1 : quotient, overflow) : (floored ? remainder + y : remainder, overflow)
-            default: throw .rendering(reason: "the operator “\(symbol)” is not supported")
-            }
-            guard !result.overflow else { throw .rendering(reason: "a number is too large") }
-            return .int(result.partialValue)
-        }
-        guard let x = a.number, let y = b.number else { throw .rendering(reason: "“\(symbol)” needs numbers") }
-        switch symbol {
-        case "+": return .float(x + y)
-        case "-": return .float(x - y)
-        case "*": return .float(x * y)
-        case "/": return .float(x / y)
-        case "//": return .float((x / y).rounded(.down))
-        case "%": return .float(x - y * (x / y).rounded(.down))
-        case "**": return .float(pow(x, y))
-        default: throw .rendering(reason: "the operator “\(symbol)” is not supported")
-        }
-    }
-}
-
-/// `value is test`
-enum TemplateTests {
-    static let needOperand: Set<String> = ["equalto", "eq", "ne", "in", "divisibleby"]
-    static let names: Set<String> = needOperand.union([
-        "defined", "undefined", "none", "string", "number", "integer", "float", "boolean", "mapping", "sequence", "iterable",
-        "true", "false", "odd", "even", "callable",
-    ])
-
-    static func passes(_ name: String, _ value: TemplateValue, _ operands: [TemplateValue]) throws(TemplateError) -> Bool {
-        switch (name, value) {
-        case ("defined", .undefined): return false
-        case ("defined", _): return true
-        case ("undefined", .undefined), ("none", .none), ("string", .string), ("number", .int), ("number", .float),
-            ("integer", .int), ("float", .float), ("boolean", .bool), ("mapping", .dictionary), ("sequence", .list),
-            ("sequence", .string), ("sequence", .dictionary), ("sequence", .undefined), ("iterable", .undefined),
-            ("iterable", .list), ("iterable", .string), ("iterable", .dictionary), ("callable", .function),
-            ("true", .bool(true)), ("false", .bool(false)):
-            return true
-        case ("odd", .int(let number)): return number % 2 != 0
-        case ("even", .int(let number)): return number % 2 == 0
-        case ("divisibleby", .int(let number)):
-            guard case .int(let divisor)? = operands.first, divisor != 0 else {
-                throw .rendering(reason: "“divisibleby” needs a number")
-            }
-            return number.remainderReportingOverflow(dividingBy: divisor).partialValue == 0
-        case ("equalto", _), ("eq", _), ("ne", _):
-            return TemplateValue.equal(value, operands.first ?? .undefined) == (name != "ne")
-        case ("in", _):
-            guard case .bool(let result) = try TemplateFilters.binary("in", value, operands.first ?? .undefined) else {
-                return false
-            }
-            return result
-        default: return false
-        }
     }
 }

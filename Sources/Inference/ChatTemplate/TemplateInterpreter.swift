@@ -9,101 +9,32 @@ struct TemplateInterpreter {
     private var generated: [Range<Int>] = []
     /// The number of blocks around whose text is not written to the output.
     private var captures = 0
-    private var steps = 0
-    /// The depth of macro calls, and that of all nested blocks and expressions.
+    private var budget: TemplateBudget
+    /// The depth of macro calls.
     private var depth = 0
-    private var nesting = 0
+    /// All namespaces that the template has made. They may refer to each other in chains of any length, and in circles.
+    private var namespaces: [TemplateNamespace] = []
 
     private enum Flow { case next, breakLoop, continueLoop }
-
-    /// The maximum number of steps: far more than a template needs for the longest conversation, but few enough that
-    /// rendering does not appear to hang.
-    static let maximumSteps = 2_000_000
-    private var maximumSteps = TemplateInterpreter.maximumSteps
-    /// The maximum size of a string or of the whole output, in bytes.
-    static let maximumText = 16 << 20
-    /// The maximum number of values inside one value, and their maximum nesting depth.
-    private static let maximumNodes = 200_000
-    private static let maximumDepth = 100
-    /// The maximum nesting of blocks and expressions, which are evaluated recursively: it bounds the use of the stack.
-    private static let maximumNesting = 500
 
     /// The time that `strftime_now` formats; nil for the current time.
     private var date: Date?
 
     static func render(
-        _ nodes: [TemplateNode], variables: [String: TemplateValue], date: Date? = nil, maximumSteps: Int = maximumSteps
+        _ nodes: [TemplateNode], variables: [String: TemplateValue], date: Date? = nil,
+        maximumSteps: Int = TemplateBudget.maximumSteps
     ) throws(TemplateError) -> (text: TemplateText, generated: [Range<Int>]) {
-        var interpreter = TemplateInterpreter(scopes: [variables])
-        interpreter.maximumSteps = maximumSteps
+        var interpreter = TemplateInterpreter(scopes: [variables], budget: TemplateBudget(maximumSteps: maximumSteps))
         interpreter.date = date
+        // Emptied one after the other: a chain of namespaces would be released recursively, and a circle never.
+        defer { for namespace in interpreter.namespaces { namespace.values = TemplateDictionary() } }
         _ = try interpreter.run(nodes)
         return (interpreter.output, interpreter.generated)
     }
 
-    private init(scopes: [[String: TemplateValue]]) { self.scopes = scopes }
-
-    private mutating func count() throws(TemplateError) {
-        steps += 1
-        guard steps < maximumSteps else { throw .limit(reason: "it takes too many steps") }
-    }
-
-    /// Adds the size of an operation's result to the step count, and checks its limits. A value that is referenced
-    /// several times is counted each time, because each traversal visits it as often.
-    private mutating func checked(_ value: TemplateValue) throws(TemplateError) -> TemplateValue {
-        switch value {
-        case .string(let text):
-            let bytes = text.utf8Count
-            guard bytes <= Self.maximumText else { throw .limit(reason: "a string is too long") }
-            steps += bytes / 256
-        case .list, .dictionary:
-            var nodes = 0
-            try Self.measure(value, depth: 0, &nodes)
-            steps += nodes
-        default: break
-        }
-        try count()
-        return value
-    }
-
-    /// Adds the size of a string or list that an operation reads.
-    private mutating func charge(_ value: TemplateValue) {
-        switch value {
-        case .string(let text): steps += text.utf8Count / 256
-        case .list(let values): steps += values.count / 64
-        default: break
-        }
-    }
-
-    /// Adds the size of two values that are compared, or of which one is searched for in the other.
-    private mutating func chargeComparison(_ a: TemplateValue, _ b: TemplateValue) throws(TemplateError) {
-        charge(a)
-        charge(b)
-        if case .dictionary = a, case .dictionary = b {
-            var nodes = 0
-            try Self.measure(b, depth: 0, &nodes)
-            steps += nodes
-        }
-        guard case .list(let values) = b else { return }
-        var nodes = values.count
-        switch a {
-        // Lists are compared, or compared with each item.
-        case .list, .dictionary: try Self.measure(b, depth: 0, &nodes)
-        case .string(let text): nodes += values.count * (text.utf8Count / 256)
-        default: break
-        }
-        steps += nodes
-    }
-
-    private static func measure(_ value: TemplateValue, depth: Int, _ nodes: inout Int) throws(TemplateError) {
-        nodes += 1
-        guard nodes < maximumNodes, depth < maximumDepth else { throw .limit(reason: "a value is too large") }
-        switch value {
-        case .string(let text): nodes += text.utf8Count / 256
-        case .list(let values): for value in values { try measure(value, depth: depth + 1, &nodes) }
-        case .dictionary(let dictionary): for pair in dictionary.pairs { try measure(pair.value, depth: depth + 1, &nodes) }
-        default: break
-        }
+    private init(scopes: [[String: TemplateValue]], budget: TemplateBudget) {
+        self.scopes = scopes
+        self.budget = budget
     }
 
     /// The number of bytes written to the output or to captured blocks.
@@ -111,22 +42,17 @@ struct TemplateInterpreter {
 
     private mutating func write(_ text: TemplateText) throws(TemplateError) {
         written += text.utf8Count
-        guard written <= Self.maximumText else { throw .limit(reason: "its output is too long") }
+        guard written <= TemplateBudget.maximumText else { throw .limit(reason: "its output is too long") }
         output.append(text)
     }
 
     // MARK: - Statements
 
-    private mutating func nest() throws(TemplateError) {
-        nesting += 1
-        guard nesting < Self.maximumNesting else { throw .rendering(reason: "it is nested too deeply") }
-    }
-
     private mutating func run(_ nodes: [TemplateNode]) throws(TemplateError) -> Flow {
-        try nest()
-        defer { nesting -= 1 }
+        try budget.enter()
+        defer { budget.leave() }
         for node in nodes {
-            try count()
+            try budget.spend()
             switch node {
             case .text(let text): try write(TemplateText(text))
             case .output(let expression): try write(try evaluate(expression).output)
@@ -147,16 +73,16 @@ struct TemplateInterpreter {
                 }
                 namespace.values[attribute] = try evaluate(expression)
             case .assignBlock(let name, let body):
-                scopes[scopes.count - 1][name] = try checked(.string(try captured(body)))
+                scopes[scopes.count - 1][name] = try budget.checked(.string(try captured(body)))
             case .macro(let name, let macro): scopes[scopes.count - 1][name] = .function(.macro(macro))
             case .filterBlock(let expression, let name, let body):
                 // The output of the block is the input of the filter.
-                scopes[scopes.count - 1][name] = try checked(.string(try captured(body)))
+                scopes[scopes.count - 1][name] = try budget.checked(.string(try captured(body)))
                 try write(try evaluate(expression).output)
             case .generation(let body):
                 let start = output.utf8Count
                 let flow = try run(body)
-                if captures == 0, generated.count < Self.maximumNodes { generated.append(start..<output.utf8Count) }
+                if captures == 0, generated.count < TemplateBudget.maximumNodes { generated.append(start..<output.utf8Count) }
                 if flow != .next { return flow }
             case .breakLoop: return .breakLoop
             case .continueLoop: return .continueLoop
@@ -193,7 +119,7 @@ struct TemplateInterpreter {
         _ otherwise: [TemplateNode]
     ) throws(TemplateError) {
         var items = try TemplateFilters.items(of: sequence)
-        steps += items.count
+        try budget.spend(items.count)
         scopes.append([:])
         defer { scopes.removeLast() }
         if let condition {
@@ -209,7 +135,7 @@ struct TemplateInterpreter {
             return
         }
         for (index, item) in items.enumerated() {
-            try count()
+            try budget.spend()
             scopes[scopes.count - 1] = [:]
             try assign(targets, item)
             scopes[scopes.count - 1]["loop"] = .dictionary(
@@ -240,22 +166,29 @@ struct TemplateInterpreter {
     }
 
     private mutating func evaluate(_ expression: TemplateExpression) throws(TemplateError) -> TemplateValue {
-        try count()
-        try nest()
-        defer { nesting -= 1 }
+        try budget.spend()
+        try budget.enter()
+        defer { budget.leave() }
         switch expression {
         case .value(let value): return value
         case .name(let name): return lookUp(name)
-        case .list(let items): return try checked(.list(try evaluate(items)))
+        case .list(let items):
+            let values = try evaluate(items)
+            return try budget.checked(.list(values))
         case .dictionary(let pairs):
             var dictionary = TemplateDictionary()
-            for (key, value) in pairs { dictionary.set(try evaluate(key), try evaluate(value)) }
-            return try checked(.dictionary(dictionary))
+            for (key, value) in pairs {
+                let key = try evaluate(key)
+                try budget.charge(key)
+                dictionary.set(key, try evaluate(value))
+            }
+            return try budget.checked(.dictionary(dictionary))
         case .attribute(let object, let name): return try TemplateFilters.attribute(name, of: try evaluate(object))
         case .element(let object, let key):
-            let object = try evaluate(object)
-            if case .string = object { charge(object) }
-            return try TemplateFilters.element(try evaluate(key), of: object)
+            let (object, key) = (try evaluate(object), try evaluate(key))
+            try budget.charge(key)
+            if case .string = object { try budget.charge(object) }
+            return try TemplateFilters.element(key, of: object)
         case .slice(let object, let from, let to, let step):
             var bounds: [Int?] = []
             for bound in [from, to, step] {
@@ -266,22 +199,16 @@ struct TemplateInterpreter {
                 bounds.append(value)
             }
             let object = try evaluate(object)
-            charge(object)
-            return try checked(TemplateFilters.slice(object, bounds[0], bounds[1], bounds[2] ?? 1))
-        case .call(let callee, let arguments): return try checked(try call(callee, arguments))
+            return try TemplateFilters.slice(object, bounds[0], bounds[1], bounds[2] ?? 1, &budget)
+        case .call(let callee, let arguments): return try call(callee, arguments)
         case .filter(let value, let name, let arguments):
             let input = try evaluate(value)
-            // Templates use these for each message, and they do not read the list.
-            if case .list = input, ["length", "count", "first", "last", "default", "d"].contains(name) {} else { charge(input) }
-            // Each item is compared with all previous ones.
-            if name == "unique", case .list(let items) = input { steps += items.count * items.count / 8 }
-            try count()
-            return try checked(
-                TemplateFilters.apply(name, to: input, try evaluate(arguments.positional), try named(arguments)))
+            let positional = try evaluate(arguments.positional)
+            let named = try named(arguments)
+            return try TemplateFilters.apply(name, to: input, positional, named, &budget)
         case .test(let value, let name, let operands, let negated):
             let (value, operands) = (try evaluate(value), try evaluate(operands))
-            if let operand = operands.first { try chargeComparison(value, operand) }
-            return .bool(try TemplateTests.passes(name, value, operands) != negated)
+            return .bool(try TemplateTests.passes(name, value, operands, &budget) != negated)
         case .unary(let symbol, let operand):
             let value = try evaluate(operand)
             if symbol == "not" { return .bool(!value.isTrue) }
@@ -298,8 +225,8 @@ struct TemplateInterpreter {
             return left.isTrue ? left : try evaluate(b)
         case .binary(let symbol, let a, let b):
             let (left, right) = (try evaluate(a), try evaluate(b))
-            try chargeComparison(left, right)
-            return try checked(TemplateFilters.binary(symbol, left, right))
+            try budget.charge(symbol, left, right)
+            return try budget.checked(TemplateFilters.binary(symbol, left, right))
         case .conditional(let condition, let value, let otherwise):
             if try evaluate(condition).isTrue { return try evaluate(value) }
             guard let otherwise else { return .undefined }
@@ -323,9 +250,7 @@ struct TemplateInterpreter {
             if case .namespace(let namespace) = receiver, let value = namespace.values[method] {
                 return try call(value, positional, named)
             }
-            charge(receiver)
-            for argument in positional { charge(argument) }
-            return try TemplateFilters.callMethod(method, on: receiver, positional, named)
+            return try TemplateFilters.callMethod(method, on: receiver, positional, named, &budget)
         }
         return try call(try evaluate(callee), positional, named)
     }
@@ -336,8 +261,17 @@ struct TemplateInterpreter {
         guard case .function(let function) = callee else { throw .rendering(reason: "only functions can be called") }
         switch function {
         case .builtin("strftime_now"):
-            return .text(TemplateFilters.time(positional.first?.output.string ?? "%Y-%m-%d", date))
-        case .builtin(let name): return try TemplateFilters.callFunction(name, positional, named)
+            let format = positional.first ?? .text("%Y-%m-%d")
+            try budget.charge(format)
+            let text = format.output
+            return .string(TemplateText(TemplateFilters.time(text.string, date), isUser: text.hasUserText))
+        case .builtin(let name):
+            let value = try budget.checked(TemplateFilters.callFunction(name, positional, named))
+            if case .namespace(let namespace) = value {
+                try TemplateBudget.check(count: namespaces.count)
+                namespaces.append(namespace)
+            }
+            return value
         case .macro(let macro):
             depth += 1
             defer { depth -= 1 }
@@ -358,7 +292,8 @@ struct TemplateInterpreter {
             let callerScopes = scopes
             scopes = [scopes[0], scope]
             defer { scopes = callerScopes }
-            return .string(try captured(macro.body))
+            let text = try captured(macro.body)
+            return try budget.checked(.string(text))
         }
     }
 }

@@ -1,3 +1,5 @@
+internal import Foundation
+
 /// A string of the template language that records which of its characters came from a message.
 ///
 /// Control tokens are recognised only in the template's own text, so every operation preserves the origin of
@@ -9,6 +11,7 @@ struct TemplateText: Equatable, Sendable {
     }
 
     private(set) var runs: [Run] = []
+    private(set) var utf8Count = 0
     /// Whether the string is marked with `safe`: strings that are appended with `+` are then escaped for HTML, as in
     /// jinja2.
     var isSafe = false
@@ -21,10 +24,11 @@ struct TemplateText: Equatable, Sendable {
     /// The number of Unicode scalars, which is the length in the template language.
     var count: Int { runs.reduce(0) { $0 + $1.text.unicodeScalars.count } }
 
-    var utf8Count: Int { runs.reduce(0) { $0 + $1.text.utf8.count } }
+    var hasUserText: Bool { runs.contains(where: \.isUser) }
 
     mutating func append(_ text: String, isUser: Bool) {
         guard !text.isEmpty else { return }
+        utf8Count += text.utf8.count
         if runs.last?.isUser == isUser {
             runs[runs.count - 1].text += text
         } else {
@@ -37,6 +41,27 @@ struct TemplateText: Equatable, Sendable {
     }
 
     static func == (a: TemplateText, b: TemplateText) -> Bool { a.string == b.string }
+
+    /// Whether another string occurs in this one.
+    func contains(_ other: TemplateText) -> Bool {
+        let wanted = Array(other.string.utf8)
+        guard let first = wanted.first else { return true }
+        var search = SequenceSearch(wanted)
+        var text = string
+        return text.withUTF8 { bytes in
+            guard let base = bytes.baseAddress else { return false }
+            var index = 0
+            while index < bytes.count {
+                if search.isAtBeginning {
+                    guard let found = memchr(base + index, Int32(first), bytes.count - index) else { return false }
+                    index = UnsafeRawPointer(found) - UnsafeRawPointer(base)
+                }
+                if search.endsOccurrence(bytes[index]) { return true }
+                index += 1
+            }
+            return false
+        }
+    }
 
     /// Applies a function to each run separately; suitable for case conversion.
     func mapRuns(_ change: (String) -> String) -> TemplateText {
@@ -93,60 +118,78 @@ struct TemplateText: Equatable, Sendable {
 
     /// The string without leading and trailing scalars for which `isRemoved` returns true.
     func trimmed(leading: Bool = true, trailing: Bool = true, _ isRemoved: (Unicode.Scalar) -> Bool) -> TemplateText {
-        var result = self
-        while leading, let first = result.runs.first {
-            let rest = first.text.unicodeScalars.drop(while: isRemoved)
-            result.runs[0].text = String(rest)
-            if !rest.isEmpty { break }
-            result.runs.removeFirst()
+        var kept = runs.map { (text: $0.text.unicodeScalars[...], isUser: $0.isUser) }[...]
+        while leading, let first = kept.first {
+            let rest = first.text.drop(while: isRemoved)
+            if !rest.isEmpty {
+                kept[kept.startIndex].text = rest
+                break
+            }
+            kept.removeFirst()
         }
-        while trailing, let last = result.runs.last {
-            var rest = last.text.unicodeScalars[...]
+        while trailing, let last = kept.last {
+            var rest = last.text
             while let scalar = rest.last, isRemoved(scalar) { rest.removeLast() }
-            result.runs[result.runs.count - 1].text = String(rest)
-            if !rest.isEmpty { break }
-            result.runs.removeLast()
+            if !rest.isEmpty {
+                kept[kept.endIndex - 1].text = rest
+                break
+            }
+            kept.removeLast()
         }
+        var result = TemplateText()
+        result.isSafe = isSafe
+        for run in kept { result.append(String(run.text), isUser: run.isUser) }
         return result
     }
 
-    /// The parts between occurrences of `separator`, with at most `limit` splits.
-    func split(separator: String, limit: Int = .max) -> [TemplateText] {
-        let all = scalars
-        let needle = Array(separator.unicodeScalars)
-        guard !needle.isEmpty else { return [self] }
-        var parts: [TemplateText] = []
-        var start = 0
-        var index = 0
-        while index + needle.count <= all.count, parts.count < limit {
-            if (0..<needle.count).allSatisfy({ all[index + $0].scalar == needle[$0] }) {
-                parts.append(TemplateText(all[start..<index]))
-                index += needle.count
-                start = index
-            } else {
-                index += 1
-            }
+    /// Calls `body` with each part between occurrences of `separator`, with at most `limit` splits.
+    func forEachPart(
+        separator: String, limit: Int = .max, _ body: (TemplateText) throws(TemplateError) -> Void
+    ) throws(TemplateError) {
+        let scalars = scalars
+        var search = SequenceSearch(Array(separator.unicodeScalars))
+        var (start, splits) = (0, 0)
+        for index in scalars.indices {
+            if splits >= limit { break }
+            guard search.endsOccurrence(scalars[index].scalar) else { continue }
+            try body(TemplateText(scalars[start..<index + 1 - search.count]))
+            start = index + 1
+            splits += 1
         }
-        parts.append(TemplateText(all[start...]))
-        return parts
+        try body(TemplateText(scalars[start...]))
     }
 
-    /// The lines of the string, separated at the same characters as in Python's `splitlines`.
-    var lines: [TemplateText] {
-        var lines: [TemplateText] = []
+    /// Calls `body` with each run of scalars for which `isSeparator` is false.
+    func forEachPart(
+        where isSeparator: (Unicode.Scalar) -> Bool, _ body: (TemplateText) throws(TemplateError) -> Void
+    ) throws(TemplateError) {
+        var part: [Scalar] = []
+        for scalar in scalars {
+            if !isSeparator(scalar.scalar) {
+                part.append(scalar)
+            } else if !part.isEmpty {
+                try body(TemplateText(part))
+                part = []
+            }
+        }
+        if !part.isEmpty { try body(TemplateText(part)) }
+    }
+
+    /// Calls `body` with each line of the string; lines are separated at the same characters as in Python's `splitlines`.
+    func forEachLine(_ body: (TemplateText) throws(TemplateError) -> Void) throws(TemplateError) {
         var line: [Scalar] = []
         var previous: Unicode.Scalar?
         for scalar in scalars {
             switch scalar.scalar {
             case "\n" where previous == "\r": break
             case "\n", "\r", "\u{B}", "\u{C}", "\u{1C}", "\u{1D}", "\u{1E}", "\u{85}", "\u{2028}", "\u{2029}":
-                lines.append(TemplateText(line))
-                line = []
+                try body(TemplateText(line))
+                line.removeAll(keepingCapacity: true)
             default: line.append(scalar)
             }
             previous = scalar.scalar
         }
-        return lines + [TemplateText(line)]
+        try body(TemplateText(line))
     }
 
     static func join(_ parts: [TemplateText], separator: TemplateText) -> TemplateText {
@@ -156,5 +199,39 @@ struct TemplateText: Equatable, Sendable {
             result.append(part)
         }
         return result
+    }
+}
+
+/// Finds a sequence in another one in linear time (Knuth, Morris and Pratt): a text and what is searched for in it may be
+/// megabytes of one letter. An empty sequence occurs nowhere.
+struct SequenceSearch<Element: Equatable> {
+    private let wanted: [Element]
+    /// For each beginning of the sequence, the length of the longest shorter one that it ends with.
+    private let borders: [Int]
+    private var matched = 0
+
+    var count: Int { wanted.count }
+    /// Whether an occurrence can only begin with the next element.
+    var isAtBeginning: Bool { matched == 0 }
+
+    init(_ wanted: [Element]) {
+        self.wanted = wanted
+        var borders = [Int](repeating: 0, count: wanted.count)
+        for index in wanted.indices.dropFirst() {
+            var length = borders[index - 1]
+            while length > 0, wanted[index] != wanted[length] { length = borders[length - 1] }
+            borders[index] = wanted[index] == wanted[length] ? length + 1 : 0
+        }
+        self.borders = borders
+    }
+
+    /// Takes the next element; returns whether an occurrence ends with it. Occurrences do not overlap.
+    mutating func endsOccurrence(_ element: Element) -> Bool {
+        if wanted.isEmpty { return false }
+        while matched > 0, wanted[matched] != element { matched = borders[matched - 1] }
+        if wanted[matched] == element { matched += 1 }
+        if matched < wanted.count { return false }
+        matched = 0
+        return true
     }
 }

@@ -29,36 +29,60 @@ enum TemplateValue: Sendable {
         }
     }
 
-    /// The output of `{{ value }}`.
+    /// The output of `{{ value }}`: Python's `str`. Strings keep their origin marks.
     var output: TemplateText {
         switch self {
-        case .undefined: TemplateText()
-        case .string(let text): text
-        default: TemplateText(representation)
+        case .undefined: return TemplateText()
+        case .string(let text): return text
+        default:
+            var text = TemplateText()
+            write(to: &text)
+            return text
         }
     }
 
-    /// Python's `str` of the value.
-    private var representation: String {
+    /// Appends Python's `repr` of the value.
+    private func write(to text: inout TemplateText) {
         switch self {
-        case .undefined, .none: "None"
-        case .bool(let value): value ? "True" : "False"
-        case .int(let value): "\(value)"
-        case .float(let value): "\(value)"
-        case .string(let text): Self.quoted(text.string)
-        case .list(let values): "[" + values.map(\.representation).joined(separator: ", ") + "]"
+        case .undefined, .none: text.append("None", isUser: false)
+        case .bool(let value): text.append(value ? "True" : "False", isUser: false)
+        case .int(let value): text.append("\(value)", isUser: false)
+        case .float(let value): text.append("\(value)", isUser: false)
+        case .string(let string): text.append(Self.quoted(string))
+        case .list(let values):
+            var separator = "["
+            for value in values {
+                text.append(separator, isUser: false)
+                value.write(to: &text)
+                separator = ", "
+            }
+            text.append(values.isEmpty ? "[]" : "]", isUser: false)
         case .dictionary(let dictionary):
-            "{"
-                + dictionary.pairs.map { "\($0.isInteger ? $0.key : Self.quoted($0.key)): \($0.value.representation)" }
-                .joined(separator: ", ") + "}"
-        case .namespace, .function: "<object>"
+            var separator = "{"
+            for pair in dictionary.pairs {
+                text.append(separator, isUser: false)
+                TemplateDictionary.key(pair).write(to: &text)
+                text.append(": ", isUser: false)
+                pair.value.write(to: &text)
+                separator = ", "
+            }
+            text.append(dictionary.pairs.isEmpty ? "{}" : "}", isUser: false)
+        case .namespace, .function: text.append("<object>", isUser: false)
         }
     }
 
     /// Python's `repr` of a string: in double quotes if it contains single quotes only.
-    private static func quoted(_ text: String) -> String {
-        let quote: Unicode.Scalar = text.contains("'") && !text.contains("\"") ? "\"" : "'"
-        var result = String(quote)
+    private static func quoted(_ text: TemplateText) -> TemplateText {
+        func has(_ quote: Character) -> Bool { text.runs.contains { $0.text.contains(quote) } }
+        let quote: Unicode.Scalar = has("'") && !has("\"") ? "\"" : "'"
+        var result = TemplateText(String(quote))
+        result.append(text.mapRuns { escaped($0, quote: quote) })
+        result.append(String(quote), isUser: false)
+        return result
+    }
+
+    private static func escaped(_ text: String, quote: Unicode.Scalar) -> String {
+        var result = ""
         for scalar in text.unicodeScalars {
             switch scalar {
             case "\\": result += "\\\\"
@@ -77,7 +101,7 @@ enum TemplateValue: Sendable {
             default: result.unicodeScalars.append(scalar)
             }
         }
-        return result + String(quote)
+        return result
     }
 
     private static func isInvisible(_ scalar: Unicode.Scalar) -> Bool {
@@ -109,35 +133,46 @@ enum TemplateValue: Sendable {
     }
 
     /// JSON as written by Python's `json.dumps(…, ensure_ascii=isASCII)`; strings keep their origin marks.
-    func json(indent: Int? = nil, level: Int = 0, isASCII: Bool = false) -> TemplateText {
-        let line = indent.map { "\n" + String(repeating: " ", count: $0 * (level + 1)) }
-        let end = indent.map { "\n" + String(repeating: " ", count: $0 * level) } ?? ""
-        func items(_ open: String, _ close: String, _ parts: [TemplateText]) -> TemplateText {
-            if parts.isEmpty { return TemplateText(open + close) }
-            var result = TemplateText(open + (line ?? ""))
-            result.append(TemplateText.join(parts, separator: TemplateText(line.map { "," + $0 } ?? ", ")))
-            result.append(end + close, isUser: false)
-            return result
-        }
+    func json(indent: Int? = nil, isASCII: Bool = false) throws(TemplateError) -> TemplateText {
+        var text = TemplateText()
+        try writeJSON(to: &text, indent: indent, level: 0, isASCII: isASCII)
+        return text
+    }
+
+    private func writeJSON(to text: inout TemplateText, indent: Int?, level: Int, isASCII: Bool) throws(TemplateError) {
+        guard text.utf8Count <= TemplateBudget.maximumText else { throw .limit(reason: "a string is too long") }
+        func line(_ level: Int) -> String { indent.map { "\n" + String(repeating: " ", count: $0 * level) } ?? "" }
+        let next = (indent == nil ? ", " : ",") + line(level + 1)
         switch self {
-        case .undefined, .none, .namespace, .function: return TemplateText("null")
-        case .bool(let value): return TemplateText(value ? "true" : "false")
-        case .int, .float: return TemplateText(representation)
-        case .string(let text):
-            var result = TemplateText("\"")
-            result.append(text.mapRuns { Self.escaped($0, isASCII: isASCII) })
-            result.append("\"", isUser: false)
-            return result
-        case .list(let values): return items("[", "]", values.map { $0.json(indent: indent, level: level + 1, isASCII: isASCII) })
+        case .undefined, .none, .namespace, .function: text.append("null", isUser: false)
+        case .bool(let value): text.append(value ? "true" : "false", isUser: false)
+        case .int, .float: write(to: &text)
+        case .string(let string): Self.writeJSON(string, to: &text, isASCII: isASCII)
+        case .list(let values):
+            var separator = "[" + line(level + 1)
+            for value in values {
+                text.append(separator, isUser: false)
+                try value.writeJSON(to: &text, indent: indent, level: level + 1, isASCII: isASCII)
+                separator = next
+            }
+            text.append(values.isEmpty ? "[]" : line(level) + "]", isUser: false)
         case .dictionary(let dictionary):
-            return items(
-                "{", "}",
-                dictionary.pairs.map { pair in
-                    var part = TemplateText("\"" + Self.escaped(pair.key, isASCII: isASCII) + "\": ")
-                    part.append(pair.value.json(indent: indent, level: level + 1, isASCII: isASCII))
-                    return part
-                })
+            var separator = "{" + line(level + 1)
+            for pair in dictionary.pairs {
+                text.append(separator, isUser: false)
+                Self.writeJSON(TemplateDictionary.text(pair), to: &text, isASCII: isASCII)
+                text.append(": ", isUser: false)
+                try pair.value.writeJSON(to: &text, indent: indent, level: level + 1, isASCII: isASCII)
+                separator = next
+            }
+            text.append(dictionary.pairs.isEmpty ? "{}" : line(level) + "}", isUser: false)
         }
+    }
+
+    private static func writeJSON(_ string: TemplateText, to text: inout TemplateText, isASCII: Bool) {
+        text.append("\"", isUser: false)
+        text.append(string.mapRuns { escaped($0, isASCII: isASCII) })
+        text.append("\"", isUser: false)
     }
 
     private static func escaped(_ text: String, isASCII: Bool) -> String {
@@ -167,23 +202,29 @@ enum TemplateValue: Sendable {
 
 /// An ordered dictionary with string keys.
 struct TemplateDictionary: Sendable {
-    private(set) var pairs: [(key: String, value: TemplateValue, isInteger: Bool)] = []
+    /// Where a key is from. A key that is partly from a message is from a message. Integer keys differ from strings of the
+    /// same digits in the output only.
+    enum Origin { case template, user, integer }
+
+    private(set) var pairs: [(key: String, value: TemplateValue, origin: Origin)] = []
     /// The positions of the keys; empty while there are few, which are found sooner one after the other.
     private var index: [String: Int] = [:]
-    private static let maximumUnindexed = 8
+    /// At least the number of entries of `loop`, which is made for each iteration.
+    static let maximumUnindexed = 16
 
-    init(_ pairs: [(String, TemplateValue)] = []) {
-        for (key, value) in pairs { self[key] = value }
+    init(_ pairs: [(String, TemplateValue)] = [], origin: Origin = .template) {
+        for (key, value) in pairs { set(key, value, origin) }
     }
 
     subscript(key: String) -> TemplateValue? {
         get { position(of: key).map { pairs[$0].value } }
         set {
-            if let position = position(of: key) {
-                if let newValue { pairs[position].value = newValue } else { remove(at: position) }
-            } else if let newValue {
-                pairs.append((key, newValue, false))
-                if !index.isEmpty { index[key] = pairs.count - 1 } else if pairs.count > Self.maximumUnindexed { makeIndex() }
+            if let newValue {
+                set(key, newValue, .template)
+            } else if let position = position(of: key) {
+                pairs.remove(at: position)
+                index = [:]
+                if pairs.count > Self.maximumUnindexed { makeIndex() }
             }
         }
     }
@@ -192,27 +233,38 @@ struct TemplateDictionary: Sendable {
         index.isEmpty ? pairs.firstIndex { $0.key == key } : index[key]
     }
 
-    private mutating func remove(at position: Int) {
-        pairs.remove(at: position)
-        index = [:]
-        if pairs.count > Self.maximumUnindexed { makeIndex() }
-    }
-
     private mutating func makeIndex() {
         index = Dictionary(pairs.enumerated().map { ($1.key, $0) }) { first, _ in first }
     }
 
-    /// Sets the value of a key that may be an integer. Integer keys differ from strings of the same digits in the
-    /// output only.
+    /// Sets a value. A key that is there keeps its place and its origin.
+    private mutating func set(_ key: String, _ value: TemplateValue, _ origin: Origin) {
+        if let position = position(of: key) {
+            pairs[position].value = value
+        } else {
+            pairs.append((key, value, origin))
+            if !index.isEmpty { index[key] = pairs.count - 1 } else if pairs.count > Self.maximumUnindexed { makeIndex() }
+        }
+    }
+
+    /// Sets the value of a key that may be an integer.
     mutating func set(_ key: TemplateValue, _ value: TemplateValue) {
-        let name = key.output.string
-        self[name] = value
-        if case .int = key, let position = position(of: name) { pairs[position].isInteger = true }
+        let text = key.output
+        if case .int = key {
+            set(text.string, value, .integer)
+        } else {
+            set(text.string, value, text.hasUserText ? .user : .template)
+        }
     }
 
     /// A key as a template value.
-    static func key(_ pair: (key: String, value: TemplateValue, isInteger: Bool)) -> TemplateValue {
-        pair.isInteger ? .int(Int(pair.key) ?? 0) : .text(pair.key)
+    static func key(_ pair: (key: String, value: TemplateValue, origin: Origin)) -> TemplateValue {
+        pair.origin == .integer ? .int(Int(pair.key) ?? 0) : .string(text(pair))
+    }
+
+    /// The text of a key.
+    static func text(_ pair: (key: String, value: TemplateValue, origin: Origin)) -> TemplateText {
+        TemplateText(pair.key, isUser: pair.origin == .user)
     }
 }
 

@@ -1,8 +1,8 @@
 internal import Foundation
 
 /// Zeroed anonymous memory from `mmap`: pages use no memory until they are touched. Unmapped at deinit.
-final class Memory: @unchecked Sendable {  // Owners synchronize writes; see KVCache, Weights, Scratch.
-    let base: UnsafeMutableRawPointer
+package final class Memory: @unchecked Sendable {  // Owners synchronize writes; see KVCache, Weights, Scratch.
+    package let base: UnsafeMutableRawPointer
     let count: Int
 
     /// - Parameter hugePages: requests 2 MB pages, suitable for memory that is used completely, such as a model's
@@ -90,8 +90,8 @@ final class WritableMapping: @unchecked Sendable {  // The pool's threads write 
 }
 
 /// A file mapped read-only for as long as this object lives.
-package final class MappedFile: @unchecked Sendable {  // The mapping is never written and lives until deinit.
-    package let bytes: UnsafeRawBufferPointer
+final class MappedFile: @unchecked Sendable {  // The mapping is never written and lives until deinit.
+    let bytes: UnsafeRawBufferPointer
 
     /// Maps a file of exactly `size` bytes with `MAP_SHARED`; nil if there is no such file.
     init?(shared path: String, size: Int) {

@@ -15,30 +15,39 @@ extension GGUFFile {
                 UInt64(bitPattern: Int64(status.st_mtim.tv_nsec)), UInt64(status.st_ino),
             ]
         }
-        return state.withUnsafeBytes(hash)
+        return state.withUnsafeBytes { hash($0) }
     }
 
     /// The identity of a model's files, without reading them; nil if one cannot be examined.
     package static func identity(ofModel path: String) -> UInt64? { identity(of: ShardName(path)?.all ?? [path]) }
 
-    /// FNV-1a.
-    package static func hash(_ bytes: some Sequence<UInt8>) -> UInt64 {
-        bytes.reduce(0xCBF2_9CE4_8422_2325) { ($0 ^ UInt64($1)) &* 0x100_0000_01B3 }
+    package static let emptyHash: UInt64 = 0xCBF2_9CE4_8422_2325
+
+    /// FNV-1a, of bytes after those whose hash is `state`.
+    package static func hash(_ bytes: some Sequence<UInt8>, after state: UInt64 = emptyHash) -> UInt64 {
+        bytes.reduce(state) { ($0 ^ UInt64($1)) &* 0x100_0000_01B3 }
     }
 
-    /// Identifies the contents of a model: its size, all metadata, and samples of its data. Copies of a file have the same
-    /// fingerprint.
+    /// Identifies the contents of a model: the size, metadata and samples of the data of all its files. Copies of a model have the
+    /// same fingerprint.
     package func fingerprint() throws(ModelError) -> String {
+        var state = try samples(after: Self.emptyHash)
+        for shard in laterShards { state = try shard.samples(after: state) }
+        return String(state ^ UInt64(size), radix: 16)
+    }
+
+    /// The hash of the beginning of this file and of samples of the rest.
+    private func samples(after start: UInt64) throws(ModelError) -> UInt64 {
         let samples = 64
         let length = min(source.size, 4096)
-        var bytes = [UInt8](header.bytes.prefix(1 << 20))
+        var state = Self.hash(header.bytes.prefix(1 << 20), after: start)
         for index in 0..<samples {
             var sample = [UInt8](repeating: 0, count: length)
             try sample.withUnsafeMutableBufferPointer { buffer throws(ModelError) in
                 try source.read(into: UnsafeMutableRawBufferPointer(buffer), at: (source.size - length) / samples * index)
             }
-            bytes += sample
+            state = Self.hash(sample, after: state)
         }
-        return String(Self.hash(bytes) ^ UInt64(size), radix: 16)
+        return state
     }
 }

@@ -18,10 +18,15 @@ package final class GGUFFile: Sendable {
     let header: FileHeader
     let source: SourceFile
     /// The second and later files of a split model.
-    private let laterShards: [GGUFFile]
+    let laterShards: [GGUFFile]
 
     /// Total size of all files in bytes.
     package var size: Int { laterShards.reduce(source.size) { $0 + $1.size } }
+
+    /// What is wrong with the file without harm to the model.
+    package var notes: [String] {
+        metadata.repeatedKeys.sorted().map { "The key \($0) appears twice; the first value counts." }
+    }
 
     /// The paths of all files, in order.
     var paths: [String] { [path] + laterShards.map(\.path) }
@@ -139,18 +144,12 @@ package final class GGUFFile: Sendable {
         return bytes
     }
 
-    /// Maps all files of the model, in the order of ``GGUFTensor/shard``. A tensor's range is an offset into its file.
-    ///
-    /// - Throws: ``ModelError/unreadable(path:reason:)`` if a file was replaced since it was opened.
-    package func mapped() throws(ModelError) -> [MappedFile] {
-        var maps: [MappedFile] = []
-        for source in [source] + laterShards.map(\.source) {
-            guard let map = MappedFile(shared: source.path, size: source.size) else {
-                throw .unreadable(path: source.path, reason: "it cannot be mapped, or it was replaced")
-            }
-            maps.append(map)
-        }
-        return maps
+    /// The bytes of a tensor in memory of their own, for as long as they are needed.
+    package func memory(of tensor: GGUFTensor) throws(ModelError) -> Memory {
+        let memory = try Memory(bytes: tensor.range.count, hugePages: true)
+        let bytes = UnsafeMutableRawBufferPointer(start: memory.base, count: tensor.range.count)
+        try source(of: tensor).read(into: bytes, at: tensor.range.lowerBound)
+        return memory
     }
 
     /// All numbers of a tensor, dequantised.

@@ -34,7 +34,10 @@ package struct GGUFMetadata: Sendable {
     package private(set) var keys: [String] = []
     private var values: [String: GGUFValue] = [:]
     private var ranges: [String: Range<Int>] = [:]
+    /// Keys with several entries, of which the first is here: what such a key means is not known, so that reading it is an error.
+    package private(set) var repeatedKeys: Set<String> = []
 
+    /// The first value of a key. Use ``value(of:)`` for what the model depends on.
     package subscript(key: String) -> GGUFValue? { values[key] }
 
     /// The bytes of an entry in the file, with its key.
@@ -48,10 +51,12 @@ package struct GGUFMetadata: Sendable {
                 throw .invalid(field: "the key of metadata entry \(index)", reason: "has \(key.utf8.count) bytes")
             }
             let value = try Self.value(reader: &reader, key: key)
-            guard values.updateValue(value, forKey: key) == nil else {
-                throw .invalid(field: key, reason: "appears twice")
+            if ranges[key] != nil {
+                repeatedKeys.insert(key)
+                continue
             }
             keys.append(key)
+            values[key] = value
             ranges[key] = start..<reader.offset
         }
     }
@@ -89,24 +94,47 @@ package struct GGUFMetadata: Sendable {
     }
 
     private static func array(reader: inout GGUFReader, key: String) throws(ModelError) -> GGUFArray {
-        let elementType = try type(reader: &reader, key: key)
-        guard elementType != .array else {
-            throw .unsupported(field: key, value: "an array of arrays", supported: "arrays of numbers and strings")
-        }
-        let count = try reader.count(field: "the length of \(key)", smallestItem: elementType.size ?? 8)
+        let (elementType, count) = try arrayHead(reader: &reader, key: key)
         let start = reader.offset
-        if let size = elementType.size {
-            _ = try reader.bytes(count * size, field: key)
-        } else {
-            try reader.skipStrings(count, field: "an element of \(key)")
+        // Nothing uses arrays of arrays. Those that are open are a list, not recursion.
+        var open = [(type: elementType, count: count)]
+        while let (type, count) = open.popLast() {
+            if let size = type.size {
+                _ = try reader.bytes(count * size, field: key)
+            } else if type == .string {
+                try reader.skipStrings(count, field: "an element of \(key)")
+            } else if count > 0 {
+                guard open.count < maximumDepth else {
+                    throw .invalid(field: key, reason: "has arrays that are nested too deeply")
+                }
+                open.append((type, count - 1))
+                open.append(try arrayHead(reader: &reader, key: key))
+            }
         }
         return GGUFArray(elementType: elementType, count: count, range: start..<reader.offset)
     }
 
+    private static let maximumDepth = 64
+
+    private static func arrayHead(
+        reader: inout GGUFReader, key: String
+    ) throws(ModelError) -> (type: GGUFValueType, count: Int) {
+        let type = try type(reader: &reader, key: key)
+        // A string begins with its length, an array with its type and its length.
+        let smallest = type.size ?? (type == .array ? 12 : 8)
+        return (type, try reader.count(field: "the length of \(key)", smallestItem: smallest))
+    }
+
     // MARK: - Checked access: returns nil if the key is absent, throws if its value has another type or is out of range
 
+    /// - Throws: ``ModelError/invalid(field:reason:)`` if the key has several entries.
+    package func value(of key: String) throws(ModelError) -> GGUFValue? {
+        guard !repeatedKeys.contains(key) else { throw .invalid(field: key, reason: "appears twice") }
+        return values[key]
+    }
+
     package func integer(_ key: String, in range: ClosedRange<Int>) throws(ModelError) -> Int? {
-        guard let value = values[key] else { return nil }
+        guard let value = try value(of: key) else { return nil }
         guard case .integer(let integer) = value else { throw .invalid(field: key, reason: "is not an integer") }
         guard range.contains(integer) else {
             throw .invalid(field: key, reason: "is \(integer), outside \(range.lowerBound)…\(range.upperBound)")
@@ -115,7 +143,7 @@ package struct GGUFMetadata: Sendable {
     }
 
     package func float(_ key: String) throws(ModelError) -> Double? {
-        switch values[key] {
+        switch try value(of: key) {
         case nil: return nil
         case .float(let value) where value.isFinite: return value
         case .integer(let value): return Double(value)
@@ -124,19 +152,19 @@ package struct GGUFMetadata: Sendable {
     }
 
     package func string(_ key: String) throws(ModelError) -> String? {
-        guard let value = values[key] else { return nil }
+        guard let value = try value(of: key) else { return nil }
         guard case .string(let string) = value else { throw .invalid(field: key, reason: "is not a string") }
         return string
     }
 
     package func bool(_ key: String) throws(ModelError) -> Bool? {
-        guard let value = values[key] else { return nil }
+        guard let value = try value(of: key) else { return nil }
         guard case .bool(let bool) = value else { throw .invalid(field: key, reason: "is not a Boolean") }
         return bool
     }
 
     package func array(_ key: String, of type: GGUFValueType) throws(ModelError) -> GGUFArray? {
-        guard let value = values[key] else { return nil }
+        guard let value = try value(of: key) else { return nil }
         guard case .array(let array) = value, array.elementType == type else {
             throw .invalid(field: key, reason: "is not an array of \(type)")
         }

@@ -332,8 +332,14 @@ package actor LoadedModel {
         if let identity = GGUFFile.identity(of: [path]), let known = adapters.withLock({ $0.loaded[identity]?.adapter }) {
             return known
         }
-        let made = try await EngineExecutor().run { [origins, modelPath = self.path] in
-            try LowRankAdapter(AdapterFile(path: path), for: origins, model: try GGUFFile(path: modelPath))
+        let made = try await EngineExecutor().run { [origins, fingerprint, modelPath = self.path] in
+            let file = try GGUFFile(path: modelPath)
+            // The adapter is checked with the file, and used with the model in memory.
+            if let fingerprint, try file.fingerprint() != fingerprint {
+                throw ModelError.unreadable(
+                    path: modelPath, reason: "it was replaced while the model was in memory: begin a new session")
+            }
+            return try LowRankAdapter(AdapterFile(path: path), for: origins, model: file)
         }
         guard let made else { return nil }
         return adapters.withLock { adapters in

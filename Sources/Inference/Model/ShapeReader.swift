@@ -48,7 +48,7 @@ struct ShapeReader {
     /// A value for each layer, from an array or from a single value for all layers; nil if the key is absent.
     func perLayer(_ key: String, in range: ClosedRange<Int>) throws(ModelError) -> [Int]? {
         let full = "\(architecture).\(key)"
-        switch file.metadata[full] {
+        switch try file.metadata.value(of: full) {
         case nil: return nil
         case .array(let array):
             guard let values = file.integers(of: array), values.count >= layers else {
@@ -66,7 +66,7 @@ struct ShapeReader {
 
     /// A Boolean for each layer; nil if the key is absent or contains a single number (a period).
     func flags(_ key: String) throws(ModelError) -> [Bool]? {
-        guard case .array? = file.metadata["\(architecture).\(key)"] else { return nil }
+        guard case .array? = try file.metadata.value(of: "\(architecture).\(key)") else { return nil }
         return try perLayer(key, in: 0...1).map { $0.map { $0 == 1 } }
     }
 

@@ -170,7 +170,7 @@ package enum QuantizationMix: String, CaseIterable, Sendable {
     ) throws(ModelError) -> [String: TensorType] {
         let architecture = try model.metadata.string("general.architecture") ?? ""
         func number(_ key: String) throws(ModelError) -> Int? {
-            guard case .integer? = model.metadata["\(architecture).\(key)"] else { return nil }
+            guard case .integer? = try model.metadata.value(of: "\(architecture).\(key)") else { return nil }
             return try model.metadata.integer("\(architecture).\(key)", in: 0...Int(Int32.max))
         }
         let heads = try number("attention.head_count") ?? 1

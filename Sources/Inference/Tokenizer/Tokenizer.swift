@@ -22,6 +22,8 @@ package final class Tokenizer: Sendable {
     package let addsBeginning: Bool
     /// The token that is added at the end of a text; nil for models that generate text.
     package let endMark: TokenID?
+    /// What the file does not say and was found in another way.
+    package let notes: [String]
 
     /// The normalization of text between control tokens before it is split into words.
     private enum Normalization: Sendable {
@@ -58,8 +60,15 @@ package final class Tokenizer: Sendable {
         let usual = vocabulary.model.defaultBoundaryTokens
         let ids = 0...max(0, vocabulary.count - 1)
         let writtenEnd = try file.metadata.integer("tokenizer.ggml.eos_token_id", in: ids)
-        guard let end = writtenEnd ?? usual.end.map({ min($0, vocabulary.count - 1) }) else {
-            throw .missing("tokenizer.ggml.eos_token_id")
+        let end: Int
+        if let known = writtenEnd ?? usual.end.map({ min($0, vocabulary.count - 1) }) {
+            (end, notes) = (known, [])
+        } else if let found = try Self.endOfTemplate(file, vocabulary) {
+            end = Int(found)
+            let name = String(decoding: vocabulary.bytes(of: found), as: UTF8.self)
+            notes = ["The file has no tokenizer.ggml.eos_token_id; the chat template ends turns with \(name)."]
+        } else {
+            throw .missing("tokenizer.ggml.eos_token_id, and no chat template that ends turns with a control token")
         }
         var stops: Set<TokenID> = [TokenID(end)]
         for key in ["eot", "eom", "fim_pad", "fim_rep", "fim_sep"] {
@@ -99,6 +108,21 @@ package final class Tokenizer: Sendable {
         endMark = isEncoder && addsEnd ? TokenID(vocabulary.model == .bert ? separator ?? end : end) : nil
         beginningText = text(beginning)
         endText = text(end)
+    }
+
+    /// The control token that the chat template writes after a response; nil if there is none.
+    private static func endOfTemplate(_ file: GGUFFile, _ vocabulary: Vocabulary) throws(ModelError) -> TokenID? {
+        guard let source = try file.metadata.string("tokenizer.chat_template") else { return nil }
+        let turn = [ChatMessage(role: .user, content: "prompt"), ChatMessage(role: .assistant, content: "response")]
+        // Why a template cannot be used is reported where it is needed.
+        guard
+            let pieces = try? ChatTemplate(source: source, beginningText: "", endText: "")
+                .render(turn, addGenerationPrompt: false),
+            let response = pieces.lastIndex(of: .user("response")),
+            case .template(let rest)? = pieces[response...].dropFirst().first
+        else { return nil }
+        let text = rest.utf8.drop { [0x09, 0x0A, 0x0D, 0x20].contains($0) }
+        return vocabulary.specialTokens.first { text.starts(with: vocabulary.bytes(of: $0)) }
     }
 
     /// Usual names of tokens that end a turn.

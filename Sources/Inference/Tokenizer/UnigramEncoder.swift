@@ -13,7 +13,7 @@ struct UnigramText: Sendable {
         self.addsLeadingSpace = addsLeadingSpace
         mergesSpaces = try file.metadata.bool("tokenizer.ggml.remove_extra_whitespaces") ?? false
         let key = "tokenizer.ggml.precompiled_charsmap"
-        guard case .array(let array)? = file.metadata[key], array.count > 0 else {
+        guard case .array(let array)? = try file.metadata.value(of: key), array.count > 0 else {
             (units, replacements) = ([], [])
             return
         }

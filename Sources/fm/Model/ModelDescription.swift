@@ -31,6 +31,8 @@ struct ModelDescription {
         let pre = try metadata.string("tokenizer.ggml.pre") ?? "none"
         let tokens = try metadata.array("tokenizer.ggml.tokens", of: .string)?.count ?? 0
         lines.append(("tokenizer", "\(model), pre-tokenizer \(pre), \(tokens) tokens"))
+        // A tokenizer that cannot be read is an error where it is used.
+        lines += (file.notes + ((try? Tokenizer(file: file).notes) ?? [])).map { ("note", TerminalText.line($0)) }
         var text = lines.map { Self.row($0.0, $0.1) }.joined()
         text += "\nquantisation\n"
         let types = Dictionary(grouping: file.tensors.values, by: \.type)
