@@ -194,7 +194,9 @@ public struct JSONLoader<Sample>: Loader where Sample: SampleProtocol {
     public var stream: any AsyncSequence<Sample, any Error> {
         AsyncThrowingStream { continuation in
             do {
-                let data = try Data(contentsOf: url)
+                var data = try Data(contentsOf: url)
+                // Some editors begin files with a byte order mark.
+                if data.starts(with: [0xEF, 0xBB, 0xBF]) { data = Data(data.dropFirst(3)) }
                 let decoder = JSONDecoder()
                 if data.first(where: { ![0x20, 0x09, 0x0A, 0x0D].contains($0) }) == UInt8(ascii: "[") {
                     for sample in try decoder.decode([Element].self, from: data) {

@@ -18,10 +18,12 @@ package struct JSONParser {
     /// Deeper documents are rejected, because other code processes values recursively.
     package static let maximumDepth = JSONReader.maximumDepth
 
+    /// A byte order mark at the beginning is skipped: some editors write one.
     package static func parse(_ text: some Sequence<UInt8>) throws(JSONSyntaxError) -> JSONValue {
         var reader = JSONReader()
         var parser = JSONParser()
-        try reader.append(Array(text)) { parser.take($0) }
+        let bytes = Array(text)
+        try reader.append(bytes.starts(with: [0xEF, 0xBB, 0xBF]) ? Array(bytes.dropFirst(3)) : bytes) { parser.take($0) }
         guard try reader.finish({ parser.take($0) }), let root = parser.root else { throw reader.truncation }
         return root
     }

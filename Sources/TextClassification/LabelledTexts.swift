@@ -86,7 +86,8 @@ public struct LabelledTexts: Sendable {
         guard let text = String(bytes: data, encoding: .utf8) else {
             throw .unreadable(path: url.path, reason: "it is not UTF-8")
         }
-        return text
+        // Some editors begin files with a byte order mark.
+        return text.unicodeScalars.first == "\u{FEFF}" ? String(text.unicodeScalars.dropFirst()) : text
     }
 
     private static func lines(_ content: String, _ text: String, _ label: String?) throws(ClassifierError) -> [Example] {

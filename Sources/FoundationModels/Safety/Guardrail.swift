@@ -1,10 +1,11 @@
 internal import Grammar
 package import TextScreening
 
-/// Detects texts that request or contain serious harm, in two ways that need no language model: phrases, of which a rule matches
-/// only if the text contains both the subject and the intent, and the score of a small classifier.
+/// Detects texts that may request or contain serious harm, in two ways that need no language model: phrases, of which a rule matches
+/// only if the subject and the intent are near each other in one sentence, and the score of a small classifier.
 ///
-/// Both are chosen for few false positives: most harmful requests in other words than these pass (see BENCHMARKS.md).
+/// Words are a suspicion: the probe of a model, which has read the whole prompt, confirms it or not. Models without a probe have the
+/// words alone, which find few harmful requests (see BENCHMARKS.md).
 package enum Guardrail {
     /// Why a text may be unsafe.
     package struct Violation: Sendable {
@@ -12,9 +13,6 @@ package enum Guardrail {
         package var category: String
         /// The log-odds of the classifier; nil if a rule matched.
         package var score: Float?
-        /// Whether a model's probe need not confirm it. Harmless prompts with dangerous words have scores up to 1.7, insults and threats,
-        /// which are no requests, 2.4 and more.
-        var isCertain: Bool { score.map { $0 >= 2 } ?? true }
     }
 
     /// The minimum log-odds of an unsafe prompt, and of an unsafe response: answers to harmless questions about health, war or
@@ -37,9 +35,12 @@ package enum Guardrail {
 
     private struct Rule {
         let name: String
-        /// A text matches if it contains at least one word or phrase of each group.
+        /// A text matches if a sentence has at least one word or phrase of each group, near each other.
         let groups: [[String]]
     }
+
+    /// The largest distance, in words, of the phrases of a rule.
+    private static let maximumDistance = 12
 
     private static let rules = [
         Rule(
@@ -80,8 +81,10 @@ package enum Guardrail {
     static func rule(in text: String) -> String? {
         var text = text
         return text.withUTF8 { bytes in
-            // For each rule, a bit for each group of which a phrase has been found.
-            var found = [UInt8](repeating: 0, count: rules.count)
+            // For each group of each rule, the number of the word at the end of its last phrase in this sentence.
+            var places = rules.map { [Int?](repeating: nil, count: $0.groups.count) }
+            var isEmpty = true
+            var word = 0
             // Phrases that have begun at earlier words and may continue.
             var open: [Int32] = []
             var next: [Int32] = []
@@ -90,9 +93,14 @@ package enum Guardrail {
                 let start = index
                 while index < bytes.count, case let length = wordCharacterLength(bytes, at: index), length > 0 { index += length }
                 if index == start {
+                    if !isEmpty, isSentenceEnd(bytes, at: index) {
+                        for rule in places.indices { for group in places[rule].indices { places[rule][group] = nil } }
+                        isEmpty = true
+                    }
                     index += 1
                     continue
                 }
+                word += 1
                 // Most words are in no phrase.
                 if open.isEmpty, bytes[start] < 0x80, phrases.firstLetters & 1 << UInt32(bytes[start] & 0x1F) == 0 { continue }
                 // One word further in each phrase, and at the beginning of a new one.
@@ -100,12 +108,27 @@ package enum Guardrail {
                 open.append(0)
                 for node in open {
                     guard let after = phrases.node(after: bytes[start..<index], from: node) else { continue }
-                    for match in phrases.matches[after] ?? [] { found[match.rule] |= 1 << match.group }
+                    for match in phrases.matches[after] ?? [] {
+                        places[match.rule][Int(match.group)] = word
+                        isEmpty = false
+                        if places[match.rule].allSatisfy({ $0.map { word - $0 <= maximumDistance } ?? false }) {
+                            return rules[match.rule].name
+                        }
+                    }
                     if let more = phrases.node(after: CollectionOfOne(UInt8(ascii: " ")), from: after) { next.append(more) }
                 }
                 swap(&open, &next)
             }
-            return zip(rules, found).first { rule, groups in groups == (1 << UInt8(rule.groups.count)) - 1 }?.0.name
+            return nil
+        }
+    }
+
+    /// Whether a sentence ends at a byte that is not part of a word: an abbreviation or a number goes on without a space.
+    private static func isSentenceEnd(_ bytes: UnsafeBufferPointer<UInt8>, at index: Int) -> Bool {
+        switch bytes[index] {
+        case UInt8(ascii: "\n"): true
+        case UInt8(ascii: "."), UInt8(ascii: "!"), UInt8(ascii: "?"): index + 1 == bytes.count || bytes[index + 1] <= 0x20
+        default: false
         }
     }
 
