@@ -115,7 +115,9 @@ struct DocumentChunker {
         var sentences: [Sentence] = []
         for (index, block) in blocks.enumerated() {
             var line = block.line
-            let text = index + 1 < blocks.count ? block.text + "\n\n" : block.text
+            var text = block.text
+            // The rows of a table are lines of one text.
+            if index + 1 < blocks.count { text += block.isRow && blocks[index + 1].isRow ? "\n" : "\n\n" }
             for sentence in TextUnits.sentences(of: text) {
                 sentences.append(Sentence(text: sentence, line: line, lastLine: block.lastLine, page: block.page, tokens: 0))
                 if block.lastLine == nil { line += sentence.utf8.count { $0 == 0x0A } }
