@@ -18,6 +18,9 @@ public struct ExtractedText: Sendable {
         /// Whether it is a row of a table, which stands in the line after the row before it.
         var isRow = false
 
+        /// What stands between it and the block after it: the rows of a table are lines of one text.
+        func separator(before next: Block) -> String { isRow && next.isRow ? "\n" : "\n\n" }
+
         /// Creates a block.
         public init(text: String, headings: [String] = [], line: Int = 1, lastLine: Int? = nil, page: Int? = nil) {
             self.lastLine = lastLine
@@ -79,6 +82,11 @@ public struct ExtractedText: Sendable {
         case .html: self = HTMLText.extracted(text)
         case .code: self = CodeText.extracted(text)
         }
+    }
+
+    /// The whole text, with empty lines between the blocks.
+    public var text: String {
+        zip(blocks, blocks.dropFirst()).map { $0.text + $0.separator(before: $1) }.joined() + (blocks.last?.text ?? "")
     }
 
     /// Whether there is no text: the document is empty, or consists of pictures or scripts. ``RetrievalError/noText(file:format:)``

@@ -136,7 +136,8 @@ struct ExtractedTextTests {
         let document = ExtractedText(page, format: .html)
         #expect(document.blocks.map(\.line) == [2, 4, 5] && document.blocks.map(\.lastLine) == [2, 4, 5])
         let chunker = DocumentChunker(limit: 100, overlap: 0, model: WordEmbedder())
-        #expect(try await chunker.chunks(of: document).map(\.text) == ["| Bread | 2.10 |\n| Milk | 1.05 |\n\nAfter"])
+        let text = "| Bread | 2.10 |\n| Milk | 1.05 |\n\nAfter"
+        #expect(try await chunker.chunks(of: document).map(\.text) == [text] && document.text == text)
     }
 
     @Test("files in UTF-16 and with byte order marks, and pages that declare windows-1252") func encodings() throws {
