@@ -101,14 +101,18 @@ final class PostgreSQLDocumentStore: DocumentStore {
     func documents(source: String) async throws -> [String: DocumentRecord] {
         try await run(.read) { connection in
             let rows = try connection.query(
-                "SELECT path, id, size, modified, hash FROM document WHERE source = $1", [.text(source.withoutNull)])
+                """
+                SELECT path, id, size, modified, hash, NOT EXISTS (SELECT 1 FROM chunk WHERE chunk.document = document.id)
+                FROM document WHERE source = $1
+                """, [.text(source.withoutNull)])
             var records: [String: DocumentRecord] = [:]
             for row in 0..<rows.count {
                 guard let path = rows.text(row, 0), let id = rows.integer(row, 1), let hash = rows.integer(row, 4) else {
                     continue
                 }
                 records[path] = DocumentRecord(
-                    id: id, size: rows.integer(row, 2).map { Int($0) }, modified: rows.double(row, 3), hash: hash)
+                    id: id, size: rows.integer(row, 2).map { Int($0) }, modified: rows.double(row, 3), hash: hash,
+                    isEmpty: rows.text(row, 5) == "t")
             }
             return records
         }

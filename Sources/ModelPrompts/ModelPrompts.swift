@@ -165,6 +165,16 @@ extension ModelPrompts {
         """
     }
 
+    /// The same where no excerpt was found.
+    public static func noExcerpts(_ question: String) -> String {
+        """
+        No excerpt from the documents is about the following question. Do not answer it: say in one sentence that the documents do \
+        not answer it.
+
+        Question: \(question)
+        """
+    }
+
     /// The instructions of a session that checks answers.
     public static let answerCheckInstructions = "You check answers."
 

@@ -113,20 +113,20 @@ public struct CitedAnswer: Sendable, Codable {
         (statements, sources) = ([], [])
     }
 
-    /// Searches an index and answers a question from the best passages, with the system model.
+    /// Searches an index and answers a question from the best passages.
     ///
     /// - Parameters:
     ///   - question: The question.
     ///   - index: The index to search.
     ///   - tokens: The maximum number of tokens of the passages.
     ///   - search: How to search; nil for the options of ``RetrievedContext``.
-    ///   - model: The model.
+    ///   - model: A model that supports guided generation. It counts the tokens if it runs on this machine; otherwise they are estimated.
     ///   - instructions: Replaces the instructions of the model.
     ///   - options: How the answer is generated; by default, the most likely one, with at most 400 tokens.
     /// - Throws: ``RetrievalError``, and the errors of the models.
     public init(
         question: String, from index: SearchIndex, tokens: Int, search: SearchOptions? = nil,
-        model: SystemLanguageModel = .default, instructions: String? = nil,
+        model: some LanguageModel = SystemLanguageModel.default, instructions: String? = nil,
         options: GenerationOptions = GenerationOptions(samplingMode: .greedy, maximumResponseTokens: 400)
     ) async throws {
         let context = try await RetrievedContext(for: question, from: index, tokens: tokens, options: search, model: model)

@@ -115,7 +115,7 @@ struct DocumentChunker {
         var sentences: [Sentence] = []
         for (index, block) in blocks.enumerated() {
             var line = block.line
-            let text = index + 1 < blocks.count ? block.text + "\n\n" : block.text
+            let text = index + 1 < blocks.count ? block.text + block.separator(before: blocks[index + 1]) : block.text
             for sentence in TextUnits.sentences(of: text) {
                 sentences.append(Sentence(text: sentence, line: line, lastLine: block.lastLine, page: block.page, tokens: 0))
                 if block.lastLine == nil { line += sentence.utf8.count { $0 == 0x0A } }

@@ -58,9 +58,11 @@ package struct DocumentRecord: Sendable {
     package var size: Int?
     package var modified: Double?
     package var hash: Int64
+    /// Whether it has no chunks.
+    package var isEmpty: Bool
 
-    package init(id: Int64, size: Int?, modified: Double?, hash: Int64) {
-        (self.id, self.size, self.modified, self.hash) = (id, size, modified, hash)
+    package init(id: Int64, size: Int?, modified: Double?, hash: Int64, isEmpty: Bool) {
+        (self.id, self.size, self.modified, self.hash, self.isEmpty) = (id, size, modified, hash, isEmpty)
     }
 }
 

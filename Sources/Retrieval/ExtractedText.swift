@@ -1,4 +1,5 @@
 public import Foundation
+import TextSearch
 
 /// The text of a document, in the blocks that it consists of: paragraphs, list items, blocks of code.
 public struct ExtractedText: Sendable {
@@ -14,6 +15,11 @@ public struct ExtractedText: Sendable {
         public var lastLine: Int?
         /// The page, from 1; nil for documents without pages.
         public var page: Int?
+        /// Whether it is a row of a table, which stands in the line after the row before it.
+        var isRow = false
+
+        /// What stands between it and the block after it: the rows of a table are lines of one text.
+        func separator(before next: Block) -> String { isRow && next.isRow ? "\n" : "\n\n" }
 
         /// Creates a block.
         public init(text: String, headings: [String] = [], line: Int = 1, lastLine: Int? = nil, page: Int? = nil) {
@@ -68,7 +74,7 @@ public struct ExtractedText: Sendable {
         }
     }
 
-    /// Reads a text in memory. For ``Format/pdf``, use ``init(contentsOf:)``.
+    /// Reads a text in memory. A PDF is read from its file.
     public init(_ text: String, format: Format) {
         switch format {
         case .plain, .pdf: self = PlainText.extracted(text)
@@ -78,15 +84,33 @@ public struct ExtractedText: Sendable {
         }
     }
 
-    /// Reads a file.
+    /// The whole text, with empty lines between the blocks.
+    public var text: String {
+        zip(blocks, blocks.dropFirst()).map { $0.text + $0.separator(before: $1) }.joined() + (blocks.last?.text ?? "")
+    }
+
+    /// Whether there is no text: the document is empty, or consists of pictures or scripts. ``RetrievalError/noText(file:format:)``
+    /// says so to people.
+    public var isEmpty: Bool { blocks.isEmpty }
+
+    /// Reads a file. Blocks the thread while a program reads a PDF; in a task, use the asynchronous initializer.
     ///
     /// - Throws: ``RetrievalError/unreadable(file:reason:)`` if it cannot be read, or its format is unknown.
-    public init(contentsOf url: URL) throws {
+    public init(contentsOf url: URL) throws { try self.init(contentsOf: url, reader: ReadingProgram()) }
+
+    /// Reads a file on a thread of its own. If the task is cancelled, the program that reads a PDF ends.
+    ///
+    /// - Throws: ``RetrievalError/unreadable(file:reason:)`` if it cannot be read, or its format is unknown; `CancellationError`.
+    public init(contentsOf url: URL) async throws {
+        self = try await ReadingProgram.run { try ExtractedText(contentsOf: url, reader: $0) }
+    }
+
+    init(contentsOf url: URL, reader: ReadingProgram) throws {
         guard let format = Format(fileName: url.lastPathComponent) else {
             throw RetrievalError.unreadable(file: url.path, reason: "its kind is not known")
         }
         if format == .pdf {
-            self = try PDFText.extracted(url)
+            self = try PDFText.extracted(url, reader: reader)
             return
         }
         let data: Data
@@ -98,11 +122,16 @@ public struct ExtractedText: Sendable {
 
     /// - Parameter file: The path, for errors.
     init(data: Data, format: Format, file: String) throws {
-        guard !data.contains(0), let text = String(validating: data, as: UTF8.self) else {
-            throw RetrievalError.unreadable(file: file, reason: "it is not UTF-8 text")
+        var (text, reason) = (TextDecoder.text(of: data), "it is not UTF-8 text")
+        if text == nil, format == .html, let encoding = HTMLEncoding.declared(in: data) {
+            if Windows1252.names.contains(encoding) {
+                text = Windows1252.text(of: data)
+            } else {
+                reason = "its encoding is \(encoding.debugDescription), or it is damaged; convert it to UTF-8"
+            }
         }
-        // A byte order mark is not part of the text.
-        self.init(text.hasPrefix("\u{FEFF}") ? String(text.dropFirst()) : text, format: format)
+        guard let text, !text.utf8.contains(0) else { throw RetrievalError.unreadable(file: file, reason: reason) }
+        self.init(text, format: format)
     }
 }
 
@@ -243,51 +272,5 @@ enum MarkdownText {
         end()
         endHeading()
         return result
-    }
-}
-
-/// PDF files, through `pdftotext`. Files come from anywhere: the program may use 60 seconds of a processor and 2 GB of memory, and
-/// write 64 MB.
-enum PDFText {
-    private static let maximumBytes = 64 << 20
-
-    static func extracted(_ url: URL, program: String = "pdftotext") throws -> ExtractedText {
-        let process = Process()
-        let output = Pipe()
-        process.executableURL = URL(fileURLWithPath: "/bin/sh")
-        process.arguments = [
-            "-c", "ulimit -t 60 -v 2000000; exec \"$@\"", "sh", program, "-enc", "UTF-8", "-q", url.path, "-",
-        ]
-        process.standardOutput = output
-        process.standardError = FileHandle.nullDevice
-        process.standardInput = FileHandle.nullDevice
-        do { try process.run() } catch {
-            throw RetrievalError.unreadable(file: url.path, reason: "pdftotext cannot be started")
-        }
-        var data = Data()
-        while let more = try output.fileHandleForReading.read(upToCount: 1 << 20), !more.isEmpty {
-            data += more
-            if data.count > maximumBytes {
-                // Other signals may be blocked in the threads of this program, and so in the programs that it starts.
-                kill(process.processIdentifier, SIGKILL)
-                process.waitUntilExit()
-                throw RetrievalError.unreadable(file: url.path, reason: "its text has more than \(maximumBytes >> 20) MB")
-            }
-        }
-        process.waitUntilExit()
-        if process.terminationReason == .uncaughtSignal {
-            throw RetrievalError.unreadable(file: url.path, reason: "pdftotext needs too much time or memory for it")
-        }
-        switch process.terminationStatus {
-        case 0: break
-        case 127:
-            throw RetrievalError.unreadable(
-                file: url.path, reason: "PDF files need the program pdftotext (Debian's package poppler-utils)")
-        default: throw RetrievalError.unreadable(file: url.path, reason: "it is damaged or protected by a password")
-        }
-        // Each page ends with a form feed.
-        let pages = String(decoding: data, as: UTF8.self).split(separator: "\u{0C}", omittingEmptySubsequences: false)
-        return ExtractedText(
-            blocks: pages.enumerated().flatMap { PlainText.blocks(of: String($0.element), page: $0.offset + 1) })
     }
 }

@@ -41,10 +41,10 @@ public struct RetrievedContext: Sendable {
     ///   - tokens: The maximum number of tokens of the text.
     ///   - options: How to search. By default, passages that repeat others are left out.
     ///   - neighbours: The number of passages before and after each result that are included if there is room.
-    ///   - count: Returns the number of tokens of a text, in the language model that will read it.
+    ///   - count: Returns the number of tokens of a text, in the language model that will read it; by default, an estimate.
     public init(
         for question: String, from index: SearchIndex, tokens: Int, options: SearchOptions? = nil, neighbours: Int = 1,
-        count: (String) async throws -> Int
+        count: (String) async throws -> Int = TokenEstimate.count
     ) async throws {
         var search = options ?? SearchOptions()
         if options == nil { (search.limit, search.diversity) = (24, 0.3) }
@@ -63,21 +63,21 @@ public struct RetrievedContext: Sendable {
         omittedCount = results.count { !packing.contains($0.passage) }
     }
 
-    /// Searches an index and packs the results, with the token counts of the system model.
+    /// Searches an index and packs the results, with the token counts of a model on this machine. For others, the tokens are estimated.
     public init(
         for question: String, from index: SearchIndex, tokens: Int, options: SearchOptions? = nil, neighbours: Int = 1,
-        model: SystemLanguageModel = .default
+        model: some LanguageModel
     ) async throws {
-        try await self.init(for: question, from: index, tokens: tokens, options: options, neighbours: neighbours) { text in
-            try await model.tokenCount(for: text)
-        }
+        try await self.init(
+            for: question, from: index, tokens: tokens, options: options, neighbours: neighbours,
+            count: TokenEstimate.counter(of: model))
     }
 
-    /// The question with the passages before it, and the request to cite them. Without passages, the question alone.
+    /// The question with the passages before it, and the request to cite them. Without passages, the request to say that the documents do
+    /// not answer the question, so that the answer is not what the model remembers or invents.
     public func prompt(_ question: String? = nil) -> String {
         let question = question ?? self.question
-        guard !text.isEmpty else { return question }
-        return ModelPrompts.excerpts(text, question)
+        return text.isEmpty ? ModelPrompts.noExcerpts(question) : ModelPrompts.excerpts(text, question)
     }
 }
 

@@ -59,7 +59,9 @@ final class SQLiteDocumentStore: DocumentStore {
         return try DatabasePool(path: path, configuration: configuration)
     }
 
-    func close() throws {
+    func close() async throws { try await onAnotherThread { [self] in try closeAndWait() } }
+
+    private func closeAndWait() throws {
         guard let writer else { return }
         do {
             try writer.close()
@@ -92,13 +94,20 @@ final class SQLiteDocumentStore: DocumentStore {
         }
     }
 
-    private func read<Value>(_ body: (Database) throws -> Value) throws -> Value {
-        do { return try reader.read(body) } catch { throw Self.readable(error, path) }
+    // SQLite waits up to ten seconds for other programs. GRDB does that on its own threads, and ends it with the task.
+
+    private func read<Value: Sendable>(_ body: @escaping @Sendable (Database) throws -> Value) async throws -> Value {
+        do { return try await reader.read(body) } catch { throw Self.readable(error, path) }
     }
 
-    private func write<Value>(_ body: (Database) throws -> Value) throws -> Value {
+    private func write<Value: Sendable>(_ body: @escaping @Sendable (Database) throws -> Value) async throws -> Value {
         guard let writer else { throw RetrievalError.readOnly(path: path) }
-        do { return try writer.write(body) } catch { throw Self.readable(error, path) }
+        do { return try await writer.write(body) } catch { throw Self.readable(error, path) }
+    }
+
+    /// For threads that may wait.
+    private func readAndWait<Value>(_ body: (Database) throws -> Value) throws -> Value {
+        do { return try reader.read(body) } catch { throw Self.readable(error, path) }
     }
 
     private static func migrate(_ database: DatabasePool, _ created: IndexProperties, path: String) throws {
@@ -134,8 +143,8 @@ final class SQLiteDocumentStore: DocumentStore {
 
     // MARK: - Properties
 
-    func properties() throws -> IndexProperties {
-        try read { database in
+    func properties() async throws -> IndexProperties {
+        try await read { [path] database in
             guard try database.tableExists("property") else {
                 throw RetrievalError.index(path: path, reason: "it is not an index")
             }
@@ -158,8 +167,8 @@ final class SQLiteDocumentStore: DocumentStore {
         }
     }
 
-    func counts() throws -> (documents: Int, chunks: Int) {
-        try read { database in
+    func counts() async throws -> (documents: Int, chunks: Int) {
+        try await read { database in
             (
                 try Int.fetchOne(database, sql: "SELECT count(*) FROM document") ?? 0,
                 try Int.fetchOne(database, sql: "SELECT count(*) FROM chunk") ?? 0
@@ -169,20 +178,28 @@ final class SQLiteDocumentStore: DocumentStore {
 
     // MARK: - Documents
 
-    func documents(source: String) throws -> [String: DocumentRecord] {
-        try read { database in
+    func documents(source: String) async throws -> [String: DocumentRecord] {
+        try await read { database in
             let rows = try Row.fetchAll(
-                database, sql: "SELECT id, path, size, modified, hash FROM document WHERE source = ?", arguments: [source])
+                database,
+                sql: """
+                    SELECT id, path, size, modified, hash, NOT EXISTS (SELECT 1 FROM chunk WHERE chunk.document = document.id) AS empty
+                    FROM document WHERE source = ?
+                    """, arguments: [source])
             return Dictionary(
                 rows.map {
-                    ($0["path"], DocumentRecord(id: $0["id"], size: $0["size"], modified: $0["modified"], hash: $0["hash"]))
+                    (
+                        $0["path"],
+                        DocumentRecord(
+                            id: $0["id"], size: $0["size"], modified: $0["modified"], hash: $0["hash"], isEmpty: $0["empty"])
+                    )
                 },
                 uniquingKeysWith: { $1 })
         }
     }
 
-    func replace(_ documents: [IndexedDocument]) throws {
-        try write { database in
+    func replace(_ documents: [IndexedDocument]) async throws {
+        try await write { database in
             for document in documents {
                 try Self.remove(database, source: document.source, path: document.path)
                 let metadata = String(decoding: try JSONEncoder().encode(document.metadata), as: UTF8.self)
@@ -217,14 +234,14 @@ final class SQLiteDocumentStore: DocumentStore {
         }
     }
 
-    func touch(_ id: Int64, size: Int, modified: Double) throws {
-        try write {
+    func touch(_ id: Int64, size: Int, modified: Double) async throws {
+        try await write {
             try $0.execute(sql: "UPDATE document SET size = ?, modified = ? WHERE id = ?", arguments: [size, modified, id])
         }
     }
 
-    func remove(source: String, paths: [String]) throws -> Int {
-        try write { database in
+    func remove(source: String, paths: [String]) async throws -> Int {
+        try await write { database in
             var count = 0
             for path in paths where try Self.remove(database, source: source, path: path) { count += 1 }
             if count > 0 { try Self.changed(database) }
@@ -283,7 +300,7 @@ final class SQLiteDocumentStore: DocumentStore {
     ///
     /// - Returns: The revision that they have now.
     private func load(into table: inout VectorTable, _ known: Int) throws -> Int {
-        try read { database in
+        try readAndWait { database in
             let revision = try Int.fetchOne(database, sql: "SELECT value FROM property WHERE name = 'revision'") ?? 0
             if revision == known { return revision }
             let newest = table.keys.last ?? 0
@@ -331,7 +348,7 @@ final class SQLiteDocumentStore: DocumentStore {
     /// The chunks of the documents that a filter includes; nil for all.
     private func included(_ filter: SearchFilter) throws -> Set<Int64>? {
         if filter.isEmpty { return nil }
-        return try read { database in
+        return try readAndWait { database in
             var documents: [Int64] = []
             let rows = try Row.fetchCursor(database, sql: "SELECT id, path, metadata FROM document")
             while let row = try rows.next() {
@@ -358,7 +375,7 @@ final class SQLiteDocumentStore: DocumentStore {
     private func lexical(_ words: [String], limit: Int, included: Set<Int64>?) throws -> [(id: Int64, share: Double)] {
         guard !words.isEmpty else { return [] }
         func any(_ words: [String]) -> String { words.map { "\"\($0)\"" }.joined(separator: " OR ") }
-        return try read { database in
+        return try readAndWait { database in
             let total = try Int.fetchOne(database, sql: "SELECT count(*) FROM chunk") ?? 0
             var rare: [(word: String, chunks: Set<Int64>)] = []
             var weights: [Double] = []
@@ -393,8 +410,8 @@ final class SQLiteDocumentStore: DocumentStore {
         }
     }
 
-    func vectors(_ ids: [Int64]) throws -> [Int64: [Float]] {
-        try read { database in
+    func vectors(_ ids: [Int64]) async throws -> [Int64: [Float]] {
+        try await read { database in
             var result: [Int64: [Float]] = [:]
             for id in ids {
                 if let data = try Data.fetchOne(database, sql: "SELECT vector FROM chunk WHERE id = ?", arguments: [id]) {
@@ -405,8 +422,8 @@ final class SQLiteDocumentStore: DocumentStore {
         }
     }
 
-    func passages(_ ids: [Int64]) throws -> [Int64: Passage] {
-        try read { database in
+    func passages(_ ids: [Int64]) async throws -> [Int64: Passage] {
+        try await read { [path] database in
             var result: [Int64: Passage] = [:]
             for id in ids {
                 if let row = try Row.fetchOne(database, sql: Self.passageQuery + " WHERE chunk.id = ?", arguments: [id]) {
@@ -417,8 +434,8 @@ final class SQLiteDocumentStore: DocumentStore {
         }
     }
 
-    func passages(document: Int64, numbers: ClosedRange<Int>) throws -> [Passage] {
-        try read { database in
+    func passages(document: Int64, numbers: ClosedRange<Int>) async throws -> [Passage] {
+        try await read { [path] database in
             try Row.fetchAll(
                 database,
                 sql: Self.passageQuery + " WHERE document = ? AND number BETWEEN ? AND ? ORDER BY number",

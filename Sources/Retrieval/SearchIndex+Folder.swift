@@ -25,6 +25,9 @@ extension SearchIndex {
         public var passages = 0
         /// Files that could not be read, with the reasons.
         public var problems: [String] = []
+        /// Documents without text, such as scans, pages that scripts show and empty files, with what can be done. They are in the
+        /// index, without passages.
+        public var withoutText: [String] = []
 
         /// Creates a record of no changes.
         public init() {}
@@ -79,13 +82,12 @@ extension SearchIndex {
             let old = known[file.path]
             if let old, old.size == file.size, old.modified == file.modified {
                 changes.unchanged += 1
+                if old.isEmpty { changes.withoutText.append("\(file.withoutText)") }
             } else {
                 do {
-                    if let document = try await read(file, source: source, old: old) {
-                        pending.append(document)
-                    } else {
-                        changes.unchanged += 1
-                    }
+                    let document = try await read(file, source: source, old: old)
+                    if document?.chunks.isEmpty ?? old?.isEmpty ?? false { changes.withoutText.append("\(file.withoutText)") }
+                    if let document { pending.append(document) } else { changes.unchanged += 1 }
                 } catch let error as RetrievalError {
                     guard case .unreadable = error else { throw error }
                     changes.problems.append("\(error)")
@@ -108,6 +110,9 @@ extension SearchIndex {
         var path: String
         var size: Int
         var modified: Double
+        var format: ExtractedText.Format
+
+        var withoutText: RetrievalError { .noText(file: path, format: format) }
     }
 
     /// Reads a document and cuts it into chunks; nil if its content has not changed.
@@ -115,25 +120,31 @@ extension SearchIndex {
         guard file.size <= Self.maximumBytes else {
             throw RetrievalError.unreadable(file: file.path, reason: "it has \(file.size >> 20) MB")
         }
-        let data: Data
-        do { data = try Data(contentsOf: file.url) } catch {
-            throw RetrievalError.unreadable(file: file.path, reason: error.localizedDescription)
+        let known = old?.hash
+        // Disks, programs and large pages take long.
+        let (hash, text) = try await ReadingProgram.run { reader -> (Int64, ExtractedText?) in
+            let data: Data
+            do { data = try Data(contentsOf: file.url) } catch {
+                throw RetrievalError.unreadable(file: file.path, reason: error.localizedDescription)
+            }
+            let hash = data.withUnsafeBytes { bytes in
+                // FNV-1a: detects changes, not deliberate collisions.
+                Int64(bitPattern: bytes.reduce(0xCBF2_9CE4_8422_2325) { ($0 ^ UInt64($1)) &* 0x100_0000_01B3 })
+            }
+            if hash == known { return (hash, nil) }
+            let text =
+                file.format == .pdf
+                ? try PDFText.extracted(file.url, reader: reader)
+                : try ExtractedText(data: data, format: file.format, file: file.path)
+            return (hash, text)
         }
-        let hash = data.withUnsafeBytes { bytes in
-            // FNV-1a: detects changes, not deliberate collisions.
-            Int64(bitPattern: bytes.reduce(0xCBF2_9CE4_8422_2325) { ($0 ^ UInt64($1)) &* 0x100_0000_01B3 })
-        }
-        if let old, old.hash == hash {
-            try await store.touch(old.id, size: file.size, modified: file.modified)
+        guard let text else {
+            if let old { try await store.touch(old.id, size: file.size, modified: file.modified) }
             return nil
         }
-        guard let format = ExtractedText.Format(fileName: file.path) else { return nil }
-        let text =
-            format == .pdf
-            ? try ExtractedText(contentsOf: file.url) : try ExtractedText(data: data, format: format, file: file.path)
         var document = IndexedDocument(
             source: source, path: file.path, title: text.title, size: file.size, modified: file.modified, hash: hash,
-            metadata: ["format": format.rawValue])
+            metadata: ["format": file.format.rawValue])
         document.chunks = try await chunker.chunks(of: text)
         return document
     }
@@ -213,12 +224,12 @@ extension SearchIndex {
 
         private static func file(_ url: URL, _ path: String) -> File? {
             // A file that is removed meanwhile is left out.
-            guard ExtractedText.Format(fileName: path) != nil, let values = try? url.resourceValues(forKeys: keys),
+            guard let format = ExtractedText.Format(fileName: path), let values = try? url.resourceValues(forKeys: keys),
                 values.isRegularFile == true, values.isSymbolicLink != true
             else { return nil }
             return File(
                 url: url, path: path, size: values.fileSize ?? 0,
-                modified: values.contentModificationDate?.timeIntervalSince1970 ?? 0)
+                modified: values.contentModificationDate?.timeIntervalSince1970 ?? 0, format: format)
         }
     }
 }

@@ -1,3 +1,4 @@
+internal import AsyncLocks
 public import Embeddings
 public import Foundation
 import TextSearch
@@ -47,7 +48,8 @@ public final class SearchIndex: Sendable {
         url: URL, model: any EmbeddingModel = GGUFEmbeddingModel.default, configuration: Configuration = Configuration()
     ) async throws {
         let created = try await Self.properties(model, configuration)
-        try await self.init(store: SQLiteDocumentStore(path: url.path, created: created), model: model)
+        let store = try await onAnotherThread { try SQLiteDocumentStore(path: url.path, created: created) }
+        try await self.init(store: store, model: model)
     }
 
     /// The properties of a new index.
@@ -64,7 +66,8 @@ public final class SearchIndex: Sendable {
     ///
     /// - Throws: ``RetrievalError``, or the error of the model.
     public convenience init(readingFrom url: URL, model: any EmbeddingModel = GGUFEmbeddingModel.default) async throws {
-        try await self.init(store: SQLiteDocumentStore(path: url.path, created: nil), model: model)
+        let store = try await onAnotherThread { try SQLiteDocumentStore(path: url.path, created: nil) }
+        try await self.init(store: store, model: model)
     }
 
     /// Opens an index in another database.

@@ -10,7 +10,8 @@ struct Index: AsyncParsableCommand {
         discussion: """
             Text, Markdown, HTML, source code and PDF (with pdftotext installed) are cut into passages and stored in one file, \
             with their words and vectors. Running the command again reads only what has changed. It can be interrupted at any \
-            time; the next run continues.
+            time; the next run continues. Files that cannot be read and documents without text, such as scans, are named on \
+            standard error; if a file could not be read, the exit code is 1.
 
               fm index docs --out docs.index
               fm search --in docs.index "renewing a passport"
@@ -57,10 +58,12 @@ struct Index: AsyncParsableCommand {
                 total.removed += changes.removed
                 total.passages += changes.passages
                 total.problems += changes.problems
+                total.withoutText += changes.withoutText
             }
             let counts = try await index.counts()
             try await index.close()
             for problem in total.problems { Message.say("fm: \(problem)") }
+            Self.name(total.withoutText)
             if json {
                 let encoder = JSONEncoder()
                 encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
@@ -72,9 +75,20 @@ struct Index: AsyncParsableCommand {
                         + String(format: " in %d:%02d.", Int(seconds) / 60, Int(seconds) % 60)
                         + " \(out) has \(counts.documents) documents in \(counts.passages) passages.")
             }
-        } catch {
+            if !total.problems.isEmpty {
+                Message.say("fm: \(total.problems.count) not read; the other documents are in the index.")
+                throw ExitCode(1)
+            }
+        } catch let code as ExitCode { throw code } catch {
             throw ExitMessage.exit(for: error)
         }
+    }
+
+    /// Folders of source code have many empty files: only the first documents are named.
+    private static func name(_ documentsWithoutText: [String]) {
+        for document in documentsWithoutText.prefix(20) { Message.say("fm: \(document)") }
+        let others = documentsWithoutText.count - 20
+        if others > 0 { Message.say("fm: \(others) other documents have no text; --json names all.") }
     }
 }
 

@@ -47,6 +47,33 @@ struct DocumentTests {
         #expect(one.joined().count == 505)
     }
 
+    @Test("files in UTF-8 and UTF-16 give the same text, without a byte order mark") func encodings() async throws {
+        let folder = FileManager.default.temporaryDirectory.appending(path: UUID().uuidString)
+        try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+        defer { try? FileManager.default.removeItem(at: folder) }  // the system removes a leftover
+        let file = folder.appending(path: "book.txt")
+        // Pieces of the file end within characters.
+        let book = "x" + String(repeating: "Grüße 🙂. ", count: 20_000)
+        func text(_ document: LongDocument) async throws -> String {
+            var chunks: [String] = []
+            try await document.forEachChunk(of: 500, overlap: 0, model: StubModel(contextSize: 1_000)) { chunk, _ in
+                chunks.append(chunk)
+            }
+            return chunks.joined()
+        }
+        let units = Array("\u{FEFF}\(book)".utf16)
+        for data in [
+            Data("\u{FEFF}\(book)".utf8), Data(book.utf8), Data(units.flatMap { [UInt8($0 & 0xFF), UInt8($0 >> 8)] }),
+            Data(units.flatMap { [UInt8($0 >> 8), UInt8($0 & 0xFF)] }),
+        ] {
+            try data.write(to: file)
+            #expect(try await text(LongDocument(contentsOf: file)) == book)
+        }
+        #expect(try await text(LongDocument(text: "\u{FEFF}\(book)")) == book)
+        try Data("\u{FEFF}".utf8).write(to: file)
+        #expect(try await text(LongDocument(contentsOf: file)).isEmpty)
+    }
+
     private static func model(failAt: Int = .max) -> StubModel {
         struct PulledPlug: Error {}
         return StubModel(contextSize: 300) { [count = Counter()] transcript in

@@ -43,10 +43,52 @@ struct ExtractedTextTests {
             return file.path
         }
         let file = folder.appendingPathComponent("a.pdf")
-        #expect(try PDFText.extracted(file, program: program("echo Hello.")).blocks.map(\.text) == ["Hello."])
-        #expect(throws: RetrievalError.self) { try PDFText.extracted(file, program: program("exec cat /dev/zero")) }
-        #expect(throws: RetrievalError.self) { try PDFText.extracted(file, program: program("kill -KILL $$")) }
-        #expect(throws: RetrievalError.self) { try PDFText.extracted(file, program: program("exit 3")) }
+        func text(_ body: String) throws -> ExtractedText {
+            try PDFText.extracted(file, program: program(body), reader: ReadingProgram())
+        }
+        #expect(try text("echo Hello.").blocks.map(\.text) == ["Hello."])
+        #expect(throws: RetrievalError.self) { try text("exec cat /dev/zero") }
+        #expect(throws: RetrievalError.self) { try text("kill -KILL $$") }
+        #expect(throws: RetrievalError.self) { try text("exit 3") }
+        #expect(try text("true").isEmpty)
+    }
+
+    @Test("programs that read PDF files and never end block no other task, and end with theirs", .timeLimit(.minutes(1)))
+    func endlessPDF() async throws {
+        let folder = try TemporaryFolder()
+        // The second process has the pipe too.
+        try folder.write(
+            "endless",
+            """
+            #!/bin/sh
+            cd "$(dirname "$0")"
+            echo >$$.pid
+            sleep 100000
+            """)
+        let program = folder.url.appendingPathComponent("endless").path
+        try FileManager.default.setAttributes([.posixPermissions: 0o755], ofItemAtPath: program)
+        let file = folder.url.appendingPathComponent("a.pdf")
+        // More than there are threads for tasks.
+        let count = ProcessInfo.processInfo.activeProcessorCount + 1
+        let tasks = (0..<count).map { _ in
+            Task.detached { try await ReadingProgram.run { try PDFText.extracted(file, program: program, reader: $0) } }
+        }
+        func started() throws -> [pid_t] {
+            try FileManager.default.contentsOfDirectory(atPath: folder.url.path).filter { $0.hasSuffix(".pid") }
+                .compactMap { pid_t($0.dropLast(4)) }
+        }
+        while try started().count < count { try await Task.sleep(for: .milliseconds(1)) }
+        for task in tasks { task.cancel() }
+        for task in tasks { await #expect(throws: CancellationError.self) { try await task.value } }
+        for process in try started() { while kill(process, 0) == 0 { try await Task.sleep(for: .milliseconds(1)) } }
+    }
+
+    @Test("a program that was cancelled before it began is not started") func cancelledPDF() async throws {
+        let reader = ReadingProgram()
+        reader.end()
+        #expect(throws: CancellationError.self) {
+            try PDFText.extracted(URL(filePath: "/nowhere.pdf"), program: "/bin/echo", reader: reader)
+        }
     }
 
     @Test func html() {
@@ -66,6 +108,68 @@ struct ExtractedTextTests {
             ])
         #expect(document.blocks.map(\.headings) == [["Top"], ["Top", "Sub"], ["Top", "Sub"], ["Top", "Sub"], ["Top", "Sub"]])
         #expect(document.blocks[0].line == 3)
+    }
+
+    @Test("the text of pages of many structures", arguments: HTMLPage.all) func page(page: HTMLPage) {
+        let document = ExtractedText(page.page, format: .html)
+        var lines = document.title.map { ["title: \($0)"] } ?? []
+        var headings: [String] = []
+        for block in document.blocks {
+            if block.headings != headings { lines.append("[\(block.headings.joined(separator: " › "))]") }
+            headings = block.headings
+            lines.append(block.text.replacing("\n", with: "⏎"))
+        }
+        #expect(lines.joined(separator: "\n") == page.text)
+    }
+
+    @Test("all names of characters in the HTML standard are known") func names() {
+        #expect(HTMLEntities.counts == (2_125, 106))
+        func text(_ reference: String, isAttribute: Bool = false) -> String? {
+            HTMLEntities.reference(in: Array(reference.utf8), at: 0, isAttribute: isAttribute)?.text
+        }
+        #expect(text("CounterClockwiseContourIntegral;") == "∳" && text("zwnj;") == "\u{200C}" && text("NotEqualTilde;") == "≂̸")
+        #expect(text("aacute") == "á" && text("aacute=", isAttribute: true) == nil && text("alefsym") == nil)
+    }
+
+    @Test("a table has its lines, and its rows are lines of a passage") func rows() async throws {
+        let page = "<table>\n<tr><td>Bread<td>2.10\n<tr>\n<td>Milk<td>1.05</table>\n<p>After"
+        let document = ExtractedText(page, format: .html)
+        #expect(document.blocks.map(\.line) == [2, 4, 5] && document.blocks.map(\.lastLine) == [2, 4, 5])
+        let chunker = DocumentChunker(limit: 100, overlap: 0, model: WordEmbedder())
+        let text = "| Bread | 2.10 |\n| Milk | 1.05 |\n\nAfter"
+        #expect(try await chunker.chunks(of: document).map(\.text) == [text] && document.text == text)
+    }
+
+    @Test("files in UTF-16 and with byte order marks, and pages that declare windows-1252") func encodings() throws {
+        func text(_ bytes: [UInt8], _ format: ExtractedText.Format = .plain) throws -> [String] {
+            try ExtractedText(data: Data(bytes), format: format, file: "a").blocks.map(\.text)
+        }
+        func utf16(_ text: String, isBig: Bool) -> [UInt8] {
+            "\u{FEFF}\(text)".utf16.flatMap { isBig ? [UInt8($0 >> 8), UInt8($0 & 0xFF)] : [UInt8($0 & 0xFF), UInt8($0 >> 8)] }
+        }
+        #expect(try text([0xEF, 0xBB, 0xBF] + Array("# Title".utf8), .markdown) == ["Title"])
+        #expect(try text(utf16("Grüße 🙂", isBig: false)) == ["Grüße 🙂"] && text(utf16("Grüße 🙂", isBig: true)) == ["Grüße 🙂"])
+        let unreadable = RetrievalError.unreadable(file: "a", reason: "it is not UTF-8 text")
+        // Half a character, and one that is none.
+        #expect(throws: unreadable) { try text([0xFF, 0xFE, 0x41]) }
+        #expect(throws: unreadable) { try text([0xFF, 0xFE, 0x00, 0xD8]) }
+        #expect(throws: unreadable) { try text([0xFF, 0xFE, 0x00, 0x00]) }
+        let latin: [UInt8] = Array("<p>Caf".utf8) + [0xE9, 0x20, 0x80, 0x35]
+        for declaration in [
+            "<meta charset=ISO-8859-1>", "<META HTTP-EQUIV='Content-Type' CONTENT='text/html; charset=windows-1252'>",
+            "<?xml version=\"1.0\" encoding=\"latin1\"?>",
+            "<!-- <meta charset=utf-8> --><title><meta charset=x></title><meta charset='L1'>",
+        ] {
+            #expect(try text(Array(declaration.utf8) + latin, .html) == ["Café €5"], "\(declaration)")
+        }
+        #expect(throws: unreadable) { try text(latin, .html) }
+        #expect(throws: unreadable) { try text(Array("<meta charset=latin1>".utf8) + latin) }
+        let japanese = #expect(throws: RetrievalError.self) {
+            try text(Array("<meta charset=Shift_JIS>".utf8) + [0x82, 0xA0], .html)
+        }
+        #expect(japanese?.description.contains("\"shift_jis\"") ?? false)
+        // What is UTF-8 is read as UTF-8, whatever it declares.
+        #expect(try text(Array("<meta charset=latin1><p>Café".utf8), .html) == ["Café"])
     }
 
     /// Any bytes give some text and never a trap: cut-off tags, entities and comments.

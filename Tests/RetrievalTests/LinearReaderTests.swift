@@ -9,7 +9,8 @@ import TextSearch
     static let units = [
         "a", "a ", " ", "\n", "\n\n", ".", "a. ", "Mr. ", "1", "1. ", "1,", "漢", "。", "\u{301}", "🙂", "\"", "“", "(", "<", "<a",
         "<a b=",
-        "<p>", "<div>", "</div>", "<!--", "<script>", "<h1>x", "<table><tr><td>", "&", "&#", "&amp;", "#", "# a\n", "- a\n", "*",
+        "<p>", "<div>", "</div>", "</p>", "<b>", "</b>", "<span>", "<li>", "<svg>", "<td>x", "<br>", "<pre> ", "&a", "<!--",
+        "<script>", "<h1>x", "<table><tr><td>", "&", "&#", "&amp;", "#", "# a\n", "- a\n", "*",
         "[", "[a](",
         "![", "`", "```\n", "|", "|a|b|\n", ">", "> ", "\t", "\r", "\\", "___",
     ]
@@ -21,6 +22,20 @@ import TextSearch
             }
             #expect(ratio < Linearity.limit, "\(format)")
         }
+    }
+
+    /// Many open elements, and tags that look for one among them.
+    @Test(
+        "pages of many elements",
+        arguments: [
+            ("<div>", "</span>"), ("<p><b>", "</p>"), ("<div>", "<li></li>"), ("<b><div>", "</b>"), ("<svg><g>", "</x>"),
+            ("<table><td>", "</table>"), ("<div>", "</h1>"), ("<x><svg>", "</x>"), ("<div>", "<dd>"), ("<table><tr>", "<td>"),
+        ])
+    func elements(open: String, end: String) {
+        let ratio = Linearity.ratio(500) { count in
+            _ = ExtractedText(String(repeating: open, count: count) + String(repeating: end, count: count), format: .html)
+        }
+        #expect(ratio < Linearity.limit)
     }
 
     @Test(arguments: units) func sentencesAndWords(unit: String) {

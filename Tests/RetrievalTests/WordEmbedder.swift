@@ -8,6 +8,8 @@ struct WordEmbedder: EmbeddingModel {
     var dimension = 64
     var maximumTokens = 256
     var synonyms: [String: String] = [:]
+    /// Called before texts are embedded.
+    var embedding: @Sendable () -> Void = {}
 
     func info() async throws -> EmbeddingModelInfo {
         EmbeddingModelInfo(name: "words", identifier: identifier, dimension: dimension, maximumTokenCount: maximumTokens)
@@ -18,7 +20,8 @@ struct WordEmbedder: EmbeddingModel {
     }
 
     func embed(_ texts: [String], as role: EmbeddingRole) async throws -> [[Float]] {
-        texts.map { text in
+        embedding()
+        return texts.map { text in
             var sum = [Float](repeating: 0, count: dimension)
             for word in words(text) {
                 var state = word.utf8.reduce(UInt64(14_695_981_039_346_656_037)) { ($0 ^ UInt64($1)) &* 1_099_511_628_211 }

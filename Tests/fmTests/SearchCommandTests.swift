@@ -26,6 +26,22 @@ struct SearchCommandTests {
 
     @Test func theEmbedderIsInstalled() { #expect(Self.isInstalled) }
 
+    @Test("files that cannot be read end with exit code 1, documents without text are named") func problems() throws {
+        let (docs, out) = (try Folder(), try Folder())
+        let index = out.url.appendingPathComponent("docs.index").path
+        try docs.write("food.txt", "Bread is baked in the morning.")
+        try docs.write("empty.md", "")
+        try docs.write("app.html", "<div id=root></div><script>document.write('bread')</script>")
+        let built = try fm(["index", docs.url.path, "--out", index])
+        #expect(built.status == 0 && built.output.contains("3 added"))
+        #expect(built.error.contains("“empty.md” has no text") && built.error.contains("“app.html” has no text"))
+        try docs.write("data.txt", "a\0b")
+        let unreadable = try fm(["index", docs.url.path, "--out", index, "--json"])
+        #expect(unreadable.status == 1 && unreadable.output.contains("\"unchanged\":3"))
+        #expect(unreadable.error.contains("“data.txt” cannot be read") && unreadable.error.contains("“empty.md” has no text"))
+        #expect(try fm(["search", "--in", index, "bread"]).output.contains("food.txt:1"))
+    }
+
     @Test("[D8] vectors of texts, as JSON and binary, and similar lines") func embed() throws {
         struct Line: Decodable { var text: String, tokens: Int, embedding: [Float] }
         let json = try fm(["embed", "The cat sleeps.", "Wieviel?"])

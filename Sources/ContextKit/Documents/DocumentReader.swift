@@ -33,7 +33,8 @@ struct DocumentReader: Sendable {
     func forEachPiece(_ body: (String) async throws -> Void) async throws {
         switch source {
         case .text(let text):
-            var rest = text[...]
+            // A byte order mark is no part of the text.
+            var rest = text.hasPrefix("\u{FEFF}") ? text.dropFirst() : text[...]
             while !rest.isEmpty {
                 let end = rest.utf8.index(rest.startIndex, offsetBy: Self.pieceSize, limitedBy: rest.endIndex) ?? rest.endIndex
                 let piece = rest[..<(end == rest.endIndex ? end : Self.boundary(in: rest[..<Self.whole(end, rest)]))]
@@ -46,25 +47,20 @@ struct DocumentReader: Sendable {
                 throw LongDocumentError.unreadable(reason: "\(url.path): \(error.localizedDescription)")
             }
             defer { try? file.close() }  // the file was only read
-            var pending = Data()
-            while let data = try file.read(upToCount: Self.pieceSize), !data.isEmpty {
-                pending.append(data)
-                // The last character may be incomplete: up to three of its bytes may be missing.
-                var text: String?
-                var used = pending.count
-                while text == nil, used > 0, used > pending.count - 4 {
-                    text = String(validating: pending.prefix(used), as: UTF8.self)
-                    if text == nil { used -= 1 }
+            var decoder = TextDecoder()
+            var rest = ""
+            var isLast = false
+            while !isLast {
+                let data = try file.read(upToCount: Self.pieceSize) ?? Data()
+                isLast = data.isEmpty
+                guard let text = decoder.text(of: data, isLast: isLast) else {
+                    throw LongDocumentError.unreadable(reason: "\(url.path) is not UTF-8 text.")
                 }
-                guard let text else { throw LongDocumentError.unreadable(reason: "\(url.path) is not UTF-8 text.") }
-                let piece = text[..<Self.boundary(in: text[...])]
-                try await body(String(piece))
-                pending = Data(text[piece.endIndex...].utf8) + pending.suffix(from: pending.startIndex + used)
+                rest += text
+                let piece = rest[..<(isLast ? rest.endIndex : Self.boundary(in: rest[...]))]
+                if !piece.isEmpty { try await body(String(piece)) }
+                rest = String(rest[piece.endIndex...])
             }
-            guard let last = String(validating: pending, as: UTF8.self) else {
-                throw LongDocumentError.unreadable(reason: "\(url.path) is not UTF-8 text.")
-            }
-            if !last.isEmpty { try await body(last) }
         }
     }
 
