@@ -4,6 +4,7 @@ import FoundationModelsOpenAI
 import NIOCore
 import NIOPosix
 import Synchronization
+import TestSupport
 import Testing
 
 /// A local server that responds to requests with predefined responses, in order.
@@ -289,7 +290,7 @@ struct OpenAITests {
         }
         try await reading.value
         // If the connection stayed open, this would not end.
-        while session.isResponding { await Task.yield() }
+        await eventually { !session.isResponding }
         #expect(session.transcript.contains { if case .prompt = $0 { true } else { false } })
     }
 }

@@ -15,18 +15,13 @@ extension SQLiteArchiveStore {
 
     /// Adds a turn to the index, unless it is there. Its row number combines the numbers of the conversation and the turn, so that a
     /// search can be limited to one conversation.
-    static func index(
-        _ text: String, turn number: Int, of conversation: String, behind first: Int64, _ database: Database
-    ) throws {
+    static func index(_ text: String, turn number: Int, behind first: Int64, _ database: Database) throws {
         let row = first + Int64(number)
         if try Bool.fetchOne(database, sql: "SELECT 1 FROM turn_text_docsize WHERE id = ?", arguments: [row]) != nil { return }
         try database.execute(sql: "INSERT INTO turn_text (rowid, text) VALUES (?, ?)", arguments: [row, text])
-        try database.execute(
-            sql: "UPDATE turn SET text_checksum = ? WHERE conversation = ? AND number = ?",
-            arguments: [checksum(text), conversation, number])
     }
 
-    private static func checksum(_ text: String) -> Int64 { Checksum.of(Data(text.utf8)) }
+    static func checksum(_ text: String) -> Int64 { Checksum.of(Data(text.utf8)) }
 
     func turns(with words: [String], in conversation: String, count: Int, limit: Int) throws -> [[Int]] {
         func search(_ database: Database) throws -> [[Int]] {
@@ -128,7 +123,12 @@ extension SQLiteArchiveStore {
             guard let first = try firstRow(database, conversation) else { continue }
             let turns = ConversationArchive.turns(from: try turns(database, conversation, "1")).turns
             for turn in turns where !turn.entries.isEmpty {
-                try index(turn.searchedText, turn: turn.number, of: conversation, behind: first, database)
+                let text = turn.searchedText
+                try index(text, turn: turn.number, behind: first, database)
+                let sum = checksum(text)
+                try database.execute(
+                    sql: "UPDATE turn SET text_checksum = ? WHERE conversation = ? AND number = ? AND text_checksum IS NOT ?",
+                    arguments: [sum, conversation, turn.number, sum])
             }
         }
     }

@@ -354,15 +354,19 @@ final class SQLiteArchiveStore: ArchiveStore {
             // If it is not known whether an answer was committed, it is written again: the same answer is not another one.
             try database.execute(
                 sql: """
-                    INSERT INTO turn (conversation, number, prompt, entries, asked, checksum, words) VALUES (?, ?, ?, ?, ?, ?, ?)
+                    INSERT INTO turn (conversation, number, prompt, entries, asked, checksum, words, text_checksum)
+                    VALUES (?, ?, ?, ?, ?, ?, ?, ?)
                     ON CONFLICT (conversation, number) DO UPDATE SET entries = excluded.entries, checksum = excluded.checksum,
-                    words = excluded.words
+                    words = excluded.words, text_checksum = coalesce(turn.text_checksum, excluded.text_checksum)
                     WHERE turn.prompt = excluded.prompt AND (turn.entries IS NULL OR turn.entries = excluded.entries)
                     """,
-                arguments: [conversation, turn.number, turn.prompt, turn.entries, turn.asked, turn.checksum, words])
+                arguments: [
+                    conversation, turn.number, turn.prompt, turn.entries, turn.asked, turn.checksum, words,
+                    isIndexed ? Self.checksum(text) : nil,
+                ])
             guard database.changesCount > 0 else { return false }
             if isIndexed, let number = turn.number, let first = try Self.firstRow(database, conversation) {
-                try Self.index(text, turn: number, of: conversation, behind: first, database)
+                try Self.index(text, turn: number, behind: first, database)
             }
             return true
         }

@@ -239,7 +239,7 @@ extension Turn {
     /// The turn with an incomplete answer.
     ///
     /// - Parameter text: The text generated so far: a cancelled session that has not ended yet has no entry for it.
-    fileprivate func partial(text: String?) -> Turn {
+    func partial(text: String?) -> Turn {
         var turn = encodable
         // Calls without outputs are removed: the model would see calls without results.
         var answered: Set<String> = []
