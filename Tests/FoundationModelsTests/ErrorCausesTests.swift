@@ -147,6 +147,11 @@ import Testing
         try await session().respond(to: "Hello", options: Self.brief)
     }
 
+    @Test("the advice about a missing model is for apps, whose users do not have the command") func advice() {
+        let error = LanguageModelSession.GenerationError.assetsUnavailable(.init(debugDescription: "There is no model."))
+        #expect(error.recoverySuggestion?.contains("install") == true && error.recoverySuggestion?.contains("fm ") == false)
+    }
+
     @Test("a file that is missing, and one that is damaged") func assets() async throws {
         let folder = FileManager.default.temporaryDirectory.appending(path: UUID().uuidString)
         try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)

@@ -155,6 +155,19 @@ struct StreamTests {
         }
     }
 
+    @Test("after an error, a part of a text is kept and a part of a value is not, unless a policy says otherwise")
+    func partsOfResponses() async throws {
+        let policies: [TranscriptErrorHandlingPolicy?] = [nil, .revertTranscript, .preserveTranscript]
+        for (policy, count) in zip(policies, [0, 0, 2]) {
+            let session = LanguageModelSession(model: ScriptedLanguageModel([.text(#"["one", "tw"#)]))
+            session.transcriptErrorHandlingPolicy = policy
+            await #expect(throws: GeneratedContent.ParsingError.self) {
+                try await session.respond(to: "Count.", generating: [String].self)
+            }
+            #expect(session.transcript.count == count)
+        }
+    }
+
     /// Emits one entry and one call per request, always with the same ids.
     private struct SameIDs: LanguageModel {
         var capabilities: LanguageModelCapabilities { LanguageModelCapabilities([.toolCalling]) }
