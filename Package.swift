@@ -60,7 +60,7 @@ let package = Package(
             name: "TaggingAdapters", exclude: ["qwen2.5-coder-1.5b.fmadapter", "smollm2-135m.fmadapter"],
             cSettings: [.unsafeFlags(["-O2"])]),
         .target(name: "AsyncLocks", swiftSettings: settings),
-        // The part of Apple's module that data attachments need; on Apple's platforms the system has it.
+        // Apple's module, which has the types of data attachments; on Apple's platforms the system has it.
         .target(name: "UniformTypeIdentifiers", swiftSettings: settings),
         // The file in which requests, compactions and recalls are recorded.
         .target(name: "TraceFiles", swiftSettings: settings),

@@ -16,10 +16,10 @@ public final class AsyncLock: Sendable {
     /// Number of tasks that wait for the lock.
     package var waitingCount: Int { state.withLock { $0.waiting.count } }
 
-    /// Waits for the lock.
+    /// Waits for the lock. Tasks of one actor get it in the order of their calls, since they stay on the actor.
     ///
     /// - Throws: `CancellationError` if the task is cancelled before it holds the lock.
-    public func acquire() async throws(CancellationError) {
+    public nonisolated(nonsending) func acquire() async throws(CancellationError) {
         let id = state.withLock { state in
             state.count += 1
             return state.count

@@ -14,10 +14,16 @@ public enum RequestHint {
     /// The sentence that tells the model the person's locale, for instructions. Models are trained with exactly these words; they
     /// then answer in the person's language, with their units and spellings.
     ///
-    /// - Returns: Nil for US English, which models assume.
-    public static func locale(_ locale: Locale = .current) -> String? {
-        let identifier = locale.identifier
-        return identifier == "en_US" ? nil : "The person's locale is \(identifier)."
+    /// - Parameter locale: The person's locale; nil for that of the environment (`LANG`) or, if it names none, the current one.
+    /// - Returns: Nil for US English, which models assume, and if nothing is known of the person.
+    public static func locale(_ locale: Locale? = nil) -> String? {
+        Self.locale(locale, environment: ProcessInfo.processInfo.environment)
+    }
+
+    static func locale(_ locale: Locale?, environment: [String: String]) -> String? {
+        let locale = locale ?? PersonLocale.named(in: environment) ?? .current
+        // Where nothing is set, the current locale is English of the whole world.
+        return locale.identifier == "en_US" || locale.region == "001" ? nil : "The person's locale is \(locale.identifier)."
     }
 
     /// A sentence that asks for an answer of about this many words.

@@ -105,7 +105,7 @@ public struct GGUFEmbeddingModel: EmbeddingModel, Hashable {
             throw EmbeddingError(
                 FileManager.default.fileExists(atPath: path)
                     ? "\(error)"
-                    : "There is no embedding model at \(path). Download the default one with “fm model pull embedder”, or set FM_EMBEDDER to a GGUF file."
+                    : "There is no embedding model at \(path). Put a GGUF file of an encoder there, or name another one with FM_EMBEDDER."
             )
         }
     }

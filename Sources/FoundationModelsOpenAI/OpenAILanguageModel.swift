@@ -16,7 +16,7 @@ public struct OpenAILanguageModel: LanguageModel {
     /// The address of a server and the parameters of each request.
     struct Server: Hashable, Sendable {
         var model: String
-        /// The base URL, usually ending in `/v1`; `/chat/completions` is appended.
+        /// The base URL, usually ending in `/v1`; `/chat/completions` is appended to its path.
         var url: String
         var headers: [String: String]
         var timeout: Duration
@@ -105,7 +105,7 @@ public struct OpenAILanguageModel: LanguageModel {
         ) async throws {
             var requests = RequestTranslator(model: server.model)
             if connection.rejectsMaxTokens.load(ordering: .relaxed) { requests.limitName = "max_completion_tokens" }
-            var translator = EventTranslator()
+            var translator = EventTranslator(isGuided: request.schema != nil)
             func send() async throws {
                 try await connection.stream(try requests.body(for: request)) { data in
                     for event in try translator.events(for: data) { channel.emit(event) }

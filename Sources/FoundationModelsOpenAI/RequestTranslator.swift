@@ -94,39 +94,86 @@ struct RequestTranslator {
 
     private func messages(_ transcript: Transcript) throws -> [JSONValue] {
         let outputs = Set(transcript.compactMap { if case .toolOutput(let output) = $0 { output.id } else { nil } })
-        var messages: [JSONValue] = []
+        var made: Set<String> = []
+        var messages: [Message] = []
+        func add(_ message: Message) {
+            // Many servers demand that roles take turns: a text and the calls after it are one message, and so are two prompts.
+            if let last = messages.last, last.role == message.role, message.callID == nil {
+                messages[messages.count - 1].parts += message.parts
+                messages[messages.count - 1].calls += message.calls
+            } else {
+                messages.append(message)
+            }
+        }
         for entry in transcript {
             switch entry {
             case .instructions(let entry):
                 // An entry that only defines tools has no segments.
-                if !entry.segments.isEmpty { messages.append(message("system", .string(entry.segments.modelText))) }
-            case .prompt(let prompt): messages.append(message("user", try content(prompt.segments, of: entry)))
-            case .response(let response): messages.append(message("assistant", .string(response.segments.modelText)))
+                if !entry.segments.isEmpty { add(Message(role: "system", text: entry.segments.modelText)) }
+            case .prompt(let prompt): add(Message(role: "user", parts: try parts(prompt.segments, of: entry)))
+            case .response(let response): add(Message(role: "assistant", text: response.segments.modelText))
             case .toolCalls(let calls):
                 // A tool that failed can leave a call without an output, which servers reject.
                 let answered = calls.filter { outputs.contains($0.id) }
                 if answered.isEmpty { continue }
-                messages.append(
-                    .object([
-                        .init("role", .string("assistant")), .init("content", .null),
-                        .init("tool_calls", .array(answered.map(call))),
-                    ]))
+                made.formUnion(answered.map(\.id))
+                add(Message(role: "assistant", parts: [], calls: answered.map(call)))
             case .toolOutput(let output):
-                messages.append(
-                    .object([
-                        .init("role", .string("tool")), .init("tool_call_id", .string(output.id)),
-                        .init("content", .string(output.segments.modelText)),
-                    ]))
+                // A shortened transcript can have an output without its call, which servers reject too.
+                if !made.contains(output.id) { continue }
+                add(Message(role: "tool", text: output.segments.modelText, callID: output.id))
             // Servers do not accept reasoning of earlier responses.
             case .reasoning, .data: break
             @unknown default: break
             }
         }
-        return messages
+        return messages.map(\.json)
     }
 
-    private func message(_ role: String, _ content: JSONValue) -> JSONValue {
-        .object([.init("role", .string(role)), .init("content", content)])
+    /// A message, whose neighbours may become part of it.
+    private struct Message {
+        var role: String
+        var parts: [Part]
+        var calls: [JSONValue] = []
+        /// The call whose output it is.
+        var callID: String?
+
+        init(role: String, parts: [Part], calls: [JSONValue] = []) {
+            (self.role, self.parts, self.calls) = (role, parts, calls)
+        }
+
+        init(role: String, text: String, callID: String? = nil) {
+            (self.role, self.callID) = (role, callID)
+            parts = text.isEmpty ? [] : [.text(text)]
+        }
+
+        var json: JSONValue {
+            var members = [JSONValue.Member("role", .string(role))]
+            if let callID { members.append(.init("tool_call_id", .string(callID))) }
+            let texts = parts.compactMap { if case .text(let text) = $0 { text } else { nil } }
+            if texts.count < parts.count {
+                members.append(.init("content", .array(parts.map(\.json))))
+            } else {
+                let isNull = texts.isEmpty && !calls.isEmpty
+                members.append(.init("content", isNull ? .null : .string(texts.joined(separator: "\n"))))
+            }
+            if !calls.isEmpty { members.append(.init("tool_calls", .array(calls))) }
+            return .object(members)
+        }
+    }
+
+    /// A part of a message's content.
+    private enum Part {
+        case text(String)
+        case image(url: String)
+
+        var json: JSONValue {
+            switch self {
+            case .text(let text): .object([.init("type", .string("text")), .init("text", .string(text))])
+            case .image(let url):
+                .object([.init("type", .string("image_url")), .init("image_url", .object([.init("url", .string(url))]))])
+            }
+        }
     }
 
     private func call(_ call: Transcript.ToolCall) -> JSONValue {
@@ -138,27 +185,16 @@ struct RequestTranslator {
         ])
     }
 
-    /// A text, or a list of texts and images.
-    private func content(_ segments: [Transcript.Segment], of entry: Transcript.Entry) throws -> JSONValue {
-        let hasPictures = segments.contains { segment in
-            if case .attachment(let attachment) = segment, case .image = attachment.content { true } else { false }
+    private func parts(_ segments: [Transcript.Segment], of entry: Transcript.Entry) throws -> [Part] {
+        try segments.map { segment in
+            guard case .attachment(let attachment) = segment, case .image(let image) = attachment.content else {
+                return .text([segment].modelText)
+            }
+            do { return .image(url: try image.dataURL()) } catch {
+                throw LanguageModelError.unsupportedTranscriptContent(
+                    .init(unsupportedContent: [entry], debugDescription: "An image cannot be read: \(error)"))
+            }
         }
-        guard hasPictures else { return .string(segments.modelText) }
-        return .array(
-            try segments.map { segment in
-                guard case .attachment(let attachment) = segment, case .image(let image) = attachment.content else {
-                    return .object([.init("type", .string("text")), .init("text", .string([segment].modelText))])
-                }
-                do {
-                    return .object([
-                        .init("type", .string("image_url")),
-                        .init("image_url", .object([.init("url", .string(try image.dataURL()))])),
-                    ])
-                } catch {
-                    throw LanguageModelError.unsupportedTranscriptContent(
-                        .init(unsupportedContent: [entry], debugDescription: "An image cannot be read: \(error)"))
-                }
-            })
     }
 }
 

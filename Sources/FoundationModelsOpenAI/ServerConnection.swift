@@ -38,11 +38,10 @@ final class ServerConnection: Sendable {
     ///
     /// - Throws: ``LanguageModelError``, ``OpenAILanguageModel/ServerError``, or `CancellationError`.
     func stream(_ body: JSONValue, receive: (_ data: [UInt8]) throws -> Void) async throws {
-        let base = server.url.hasSuffix("/") ? String(server.url.dropLast()) : server.url
-        guard let url = URL(string: base), url.scheme == "http" || url.scheme == "https", url.host != nil else {
-            throw OpenAILanguageModel.ServerError.invalidURL(server.url)
-        }
-        var request = HTTPClientRequest(url: base + "/chat/completions")
+        guard let address = Self.address(of: server.url) else { throw OpenAILanguageModel.ServerError.invalidURL(server.url) }
+        // Errors name the server without a query, which may have a key.
+        let base = server.url.prefix { $0 != "?" && $0 != "#" }.description
+        var request = HTTPClientRequest(url: address)
         request.method = .POST
         request.headers.add(name: "Content-Type", value: "application/json")
         request.headers.add(name: "Accept", value: "text/event-stream")
@@ -70,6 +69,18 @@ final class ServerConnection: Sendable {
         } catch let error as IOError {
             throw OpenAILanguageModel.ServerError.unreachable(url: base, reason: "\(error)")
         }
+    }
+
+    /// The address of requests: the path is appended to that of the base URL, whose query stays at the end. Nil if the base URL is not
+    /// one of HTTP with a host.
+    static func address(of base: String) -> String? {
+        guard var parts = URLComponents(string: base), parts.scheme == "http" || parts.scheme == "https",
+            parts.host?.isEmpty == false
+        else { return nil }
+        let path = parts.percentEncodedPath
+        parts.percentEncodedPath = (path.hasSuffix("/") ? String(path.dropLast()) : path) + "/chat/completions"
+        parts.fragment = nil
+        return parts.string
     }
 
     private func failure(_ response: HTTPClientResponse) async throws -> any Error {

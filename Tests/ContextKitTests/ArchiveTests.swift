@@ -63,6 +63,83 @@ struct ArchiveTests {
         #expect(try archive.store.turns(with: ["canari", "canary"], in: "other", count: 5, limit: 5).contains([0]))
     }
 
+    @Test(
+        "[D4] an answer whose commit is in doubt is written again; another answer is refused", arguments: TestDatabase.available)
+    func writtenAgain(database: TestDatabase) throws {
+        let folder = try Self.folder()
+        defer { try? FileManager.default.removeItem(at: folder) }  // the system removes a leftover
+        let archive = try Self.archive(folder.appending(path: "talk.sqlite"), database)
+        try archive.begin("a", .init())
+        func turn(_ text: String) -> Turn {
+            let response = Transcript.Response(id: "1", assetIDs: [], segments: [.text(.init(id: "2", content: text))])
+            return Turn(number: 0, prompt: "Who is Halcyon?", date: Date(), entries: [.response(response)])
+        }
+        let first = turn("A bird.")
+        #expect(try archive.recordPrompt(first.prompt, number: 0, date: first.date, in: "a"))
+        for _ in 0..<2 { try archive.recordAnswer(first, in: "a") }
+        #expect(throws: ConversationError.self) { try archive.recordAnswer(turn("A myth."), in: "a") }
+        #expect(try archive.turns(of: "a").map(\.response) == ["A bird."])
+        #expect(try archive.store.turns(with: ["halcyon"], in: "a", count: 5, limit: 5) == [[0]])
+        guard let store = archive.store as? SQLiteArchiveStore else { return }
+        // The words are in the index once.
+        let count = try store.database.write { database in
+            try database.execute(sql: "CREATE VIRTUAL TABLE temp.word USING fts5vocab(main, turn_text, row)")
+            return try Int.fetchOne(database, sql: "SELECT cnt FROM temp.word WHERE term = 'halcyon'")
+        }
+        #expect(count == 1)
+    }
+
+    /// What differs from a turn whose words can be removed: nothing, its text is damaged, or its words were made differently.
+    @Test(
+        "[D8] a deletion removes the words of one conversation, and builds the index of the others again only after damage",
+        arguments: [nil, "checksum = 1", "text_checksum = NULL"])
+    func deletedWords(change: String?) throws {
+        let folder = try Self.folder()
+        defer { try? FileManager.default.removeItem(at: folder) }  // the system removes a leftover
+        let file = folder.appending(path: "talk.sqlite")
+        let archive = try ConversationArchive(url: file)
+        let store = try #require(archive.store as? SQLiteArchiveStore)
+        for name in ["a", "b"] {
+            try archive.begin(name, .init())
+            for number in 0..<20 {
+                let prompt = "Prompt \(number) of \(name == "a" ? "zebrafish" : "others")."
+                #expect(try archive.recordPrompt(prompt, number: number, date: Date(), in: name))
+                let value = GeneratedContent(properties: ["zeta": "one", "alpha": number])
+                let response = Transcript.Response(
+                    assetIDs: [],
+                    segments: [
+                        .text(.init(content: "Answer \(number).")), .structure(.init(schemaName: "Value", content: value)),
+                    ])
+                try archive.recordAnswer(
+                    Turn(number: number, prompt: prompt, date: Date(), entries: [.response(response)]), in: name)
+            }
+        }
+        try store.database.write { database in
+            // A row that is lost when the index is built again.
+            try database.execute(
+                sql: "INSERT INTO turn_text (rowid, text) SELECT (number << 32) + 1000, 'marker' FROM conversation WHERE id = 'b'"
+            )
+            if let change { try database.execute(sql: "UPDATE turn SET \(change) WHERE conversation = 'a' AND number = 3") }
+        }
+        func found(_ word: String, _ name: String) throws -> Int {
+            try archive.store.turns(with: [word], in: name, count: 2_000, limit: 50)[0].count
+        }
+        func isInIndex(_ word: String) throws -> Bool {
+            try store.database.read { database in
+                try Int.fetchOne(
+                    database, sql: "SELECT count(*) FROM turn_text_data WHERE instr(block, CAST(? AS BLOB))", arguments: [word])
+            } != 0
+        }
+        #expect(try isInIndex("zebrafish") && found("zebrafish", "a") == 20)
+        try archive.delete("a")
+        #expect(try !isInIndex("zebrafish") && isInIndex("prompt") && found("others", "b") == 20 && found("answer", "b") == 20)
+        #expect(try found("marker", "b") == (change == nil ? 1 : 0))
+        // What a rebuild has indexed can be removed as well.
+        try archive.delete("b")
+        let rows = try store.database.read { try Int.fetchOne($0, sql: "SELECT count(*) FROM turn_text_docsize") }
+        #expect(try rows == 0 && !isInIndex("prompt"))
+    }
+
     @Test("[D4] a conversation that is opened again continues without any loss", arguments: TestDatabase.available) func reopened(
         database: TestDatabase
     ) async throws {

@@ -2,6 +2,7 @@ import AsyncLocks
 import FoundationModels
 import FoundationModelsTesting
 import Synchronization
+import TestSupport
 import Testing
 
 @testable import ContextKit
@@ -28,7 +29,7 @@ import Testing
             }
         }
 
-        func waitForWaiter() async { while !hasWaiters { await Task.yield() } }
+        func waitForWaiter() async { await eventually { hasWaiters } }
 
         func open() {
             let waiting = state.withLock { state in
@@ -65,7 +66,7 @@ import Testing
                     order.numbers.withLock { $0.append(number) }
                     lock.release()
                 })
-            while lock.waitingCount <= number { await Task.yield() }
+            await eventually { lock.waitingCount > number }
         }
         tasks[1].cancel()
         await #expect(throws: CancellationError.self) { try await tasks[1].value }
@@ -95,13 +96,13 @@ import Testing
                 _ = await request.result
                 return true
             }
-            while !gate.hasWaiters, await conversation.answered < turn { await Task.yield() }
+            await eventually { if gate.hasWaiters { true } else { await conversation.answered >= turn } }
             if gate.hasWaiters { request.cancel() }
             _ = await end.value
         }
         try #require(gate.hasWaiters)
         let waiting = Task { try await conversation.respond(to: "This one is cancelled.") }
-        while conversation.lock.waitingCount == 0 { await Task.yield() }
+        await eventually { conversation.lock.waitingCount > 0 }
         waiting.cancel()
         await #expect(throws: CancellationError.self) { try await waiting.value }
         gate.open()

@@ -3,6 +3,7 @@ import FoundationModels
 import FoundationModelsTesting
 import ModelPrompts
 import Synchronization
+import TestSupport
 import Testing
 
 @testable import ContextKit
@@ -76,7 +77,7 @@ struct ConversationTests {
         let conversation = try await Conversation(model: StubModel(contextSize: 1_000) { _ in text })
         let stream = conversation.streamResponse(to: "Go on.")
         // Everything has been written before the first snapshot is read.
-        while try conversation.archive.turns(of: conversation.id).first?.entries.isEmpty ?? true { await Task.yield() }
+        try await eventually { try conversation.archive.turns(of: conversation.id).first?.entries.isEmpty == false }
         var snapshots: [Conversation.Snapshot] = []
         for try await snapshot in stream { snapshots.append(snapshot) }
         #expect(snapshots.count < 5 && snapshots.last?.content == text)
@@ -329,7 +330,7 @@ struct ConversationTests {
         }
         let conversation = try await Conversation(model: model)
         let slow = Task { try await conversation.respond(to: "A slow one.") }
-        while model.requests.isEmpty { await Task.yield() }
+        await eventually { !model.requests.isEmpty }
         async let pinned: Void = conversation.pin("The code is 4711.")
         async let compacted: Void = conversation.compact()
         async let second = conversation.respond(to: "Quick.")
@@ -364,7 +365,7 @@ struct ConversationTests {
             }
         }
         if words == 0 {
-            while model.requests.isEmpty { await Task.yield() }
+            await eventually { !model.requests.isEmpty }
             reader.cancel()
         }
         _ = await reader.result

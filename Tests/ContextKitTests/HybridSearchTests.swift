@@ -118,4 +118,11 @@ struct HybridSearchTests {
                 try await wrong.turns(for: "What is my dentist called?", in: "c", of: archive, count: 62, except: []) == found)
         }
     }
+
+    @Test("a missing embedding model is an error that says what an app can do") func missingModel() async throws {
+        let error = await #expect(throws: EmbeddingError.self) {
+            try await GGUFEmbeddingModel(url: URL(filePath: "/nowhere/model.gguf")).info()
+        }
+        #expect(error?.description.contains("/nowhere/model.gguf") == true && error?.description.contains("fm ") == false)
+    }
 }

@@ -146,12 +146,12 @@
                     }
                 }
                 var (last, seen): (Int64, [Int]) = (0, [])
-                while seen.count < 40 {
+                try await eventually {
                     for record in try archive.vectors(in: "a", model: "m", after: last) {
                         last = record.row
                         seen.append(record.turn)
                     }
-                    await Task.yield()
+                    return seen.count >= 40
                 }
                 try await group.waitForAll()
                 #expect(seen.sorted() == Array(0..<40))

@@ -1,17 +1,34 @@
 import Foundation
 import FoundationModels
+import ModelPrompts
+import TestSupport
 import Testing
 
 @testable import ContextKit
 
 struct ReportTests {
+    @Test("only what the conversation has pinned or recalled counts as that, whatever texts begin with") func marks() async throws
+    {
+        let conversation = try await Conversation(
+            model: StubModel(contextSize: 300), instructions: "\(ContextDraft.pinnedHeading)be kind.")
+        let report = try await conversation.report()
+        #expect(report.tokens(of: .pinned) == 0 && report.tokens(of: .instructions) > 0)
+        try await conversation.pin("The code is 4711.")
+        #expect(try await conversation.report().tokens(of: .pinned) > 0)
+        let prompt = Transcript.Entry.prompt(.init(segments: [.text(.init(content: "\(ModelPrompts.recallHeading) nothing."))]))
+        var turn = Turn(number: 0, prompt: "Hello.", date: nil, entries: [prompt])
+        #expect(!turn.hasRecalled && turn.withoutRecalledTurns.entries == [prompt])
+        turn.hasRecalled = true
+        #expect(turn.withoutRecalledTurns.entries != [prompt] && !turn.withoutRecalledTurns.hasRecalled)
+    }
+
     @Test("[D7] the parts of a report add up exactly to the tokens of the request") func sums() async throws {
         let model = StubModel(contextSize: 300)
         let conversation = try await Conversation(model: model, instructions: "Be brief.")
         try await conversation.pin("The code is 4711.")
         for turn in 0..<40 { try await conversation.respond(to: "My message \(turn) of subject\(turn).") }
         // A report does not wait for a compaction that is running, but the next request does.
-        while await conversation.state.isCompactionDue { await Task.yield() }
+        await eventually { await !conversation.state.isCompactionDue }
         let report = try await conversation.report(for: "What was my subject3?")
         try await conversation.respond(to: "What was my subject3?")
         #expect(report.usedTokens == StubModel.count(try #require(model.requests.last)))

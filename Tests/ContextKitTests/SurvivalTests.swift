@@ -287,7 +287,7 @@ struct SurvivalTests {
         let output = Transcript.Entry.toolOutput(.init(id: "1", toolName: "pay", segments: [.text(.init(content: "paid"))]))
         let response = Transcript.Entry.response(.init(assetIDs: [], segments: [.text(.init(content: "I pay now."))]))
         func kept(_ entries: [Transcript.Entry]) -> [String] {
-            Turn(number: 0, prompt: "Pay.", date: nil, entries: entries, text: nil).entries.map(\.description)
+            Turn(number: 0, prompt: "Pay.", date: nil, entries: entries).partial(text: nil).entries.map(\.description)
         }
         #expect(try kept([prompt, calls("1"), response]) == [prompt, response].map(\.description))
         #expect(try kept([prompt, calls("1"), output, calls("2")]) == [prompt, calls("1"), output].map(\.description))

@@ -183,23 +183,6 @@ struct DataEntryTests {
         #expect(thoughts.count == 1 && thoughts[0].signature == Data([7]) && thoughts[0].segments.modelText == "I think.")
     }
 
-    @Test("types conform to each other, and have extensions and MIME types")
-    func types() throws {
-        #expect(UTType.png.conforms(to: .image) && UTType.markdown.conforms(to: .text) && !UTType.png.conforms(to: .text))
-        #expect(UTType(filenameExtension: "JPG") == .jpeg && UTType(mimeType: "text/csv; charset=utf-8") == .commaSeparatedText)
-        #expect(UTType.mp3.preferredMIMEType == "audio/mpeg" && UTType.mpeg4Movie.preferredFilenameExtension == "mp4")
-        #expect(UTType("public.PNG") == .png && UTType("com.example.unknown") == nil)
-        #expect(UTType(identifier: "com.example.unknown", allowUndeclared: true)?.supertypes.isEmpty == true)
-        #expect(UTType(identifier: "not an identifier", allowUndeclared: true) == nil && UTType(filenameExtension: "a/b") == nil)
-        #expect(Place.type.conforms(to: .json) && Place.type.conforms(to: .data) && UTType("com.example.place") == Place.type)
-        let dynamic = try #require(UTType(filenameExtension: "xyz", conformingTo: .image))
-        #expect(
-            dynamic.conforms(to: .image) && dynamic.isDynamic
-                && UTType(filenameExtension: "png", conformingTo: .text)?.isDynamic == true)
-        #expect(try JSONDecoder().decode([UTType].self, from: JSONEncoder().encode([UTType.pdf, dynamic])) == [.pdf, dynamic])
-        #expect(Set([UTType.png, .png, .gif]).count == 2)
-    }
-
     @Test("the first snapshot of a guided stream has something in it")
     func firstSnapshot() async throws {
         let model = GuidedModel()

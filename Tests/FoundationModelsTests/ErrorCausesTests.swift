@@ -1,6 +1,7 @@
 import Foundation
 import FoundationModelsGGUF
 import Inference
+import TestSupport
 import Testing
 
 @testable import FoundationModels
@@ -108,7 +109,7 @@ import Testing
     @Test("a second request to a session that is responding", .timeLimit(.minutes(2))) func concurrent() async throws {
         let session = session()
         let running = Task { try await session.respond(to: "Tell a long story.") }
-        while !session.isResponding { await Task.yield() }
+        await eventually { session.isResponding }
         do {
             try await session.respond(to: "Me too!")
             Issue.record("no error")
@@ -118,7 +119,7 @@ import Testing
         }
         running.cancel()
         _ = await running.result
-        while session.isResponding { await Task.yield() }
+        await eventually { !session.isResponding }
         try await session.respond(to: "Hello", options: Self.brief)
     }
 
@@ -144,6 +145,11 @@ import Testing
         #expect([refused.first, refused.second] == ["rateLimited", "rateLimited"])
         #expect(refused.description.contains("1024"))
         try await session().respond(to: "Hello", options: Self.brief)
+    }
+
+    @Test("the advice about a missing model is for apps, whose users do not have the command") func advice() {
+        let error = LanguageModelSession.GenerationError.assetsUnavailable(.init(debugDescription: "There is no model."))
+        #expect(error.recoverySuggestion?.contains("install") == true && error.recoverySuggestion?.contains("fm ") == false)
     }
 
     @Test("a file that is missing, and one that is damaged") func assets() async throws {

@@ -79,7 +79,7 @@ struct ModelTests {
         let task = Task {
             try await session.respond(to: "Write a long story.", options: GenerationOptions(maximumResponseTokens: 400))
         }
-        while !session.isResponding { await Task.yield() }
+        await eventually { session.isResponding }
         task.cancel()
         let answer = try await session.respond(to: "Say hello.", options: Self.short)
         #expect(!answer.content.isEmpty)
@@ -90,7 +90,7 @@ struct ModelTests {
     {
         let session = LanguageModelSession(model: ScriptedLanguageModel([.silence, .text("Fine.")]))
         let task = Task { try await session.respond(to: "Go") }
-        while !session.isResponding { await Task.yield() }
+        await eventually { session.isResponding }
         let before = session.transcript
         session.transcript = Transcript()
         #expect(session.transcript == before)
@@ -301,7 +301,7 @@ struct ModelTests {
         }
         GGUFLanguageModel.releaseUnusedModels()
         // Tasks of the last request may hold it a little longer.
-        while loaded != nil { await Task.yield() }
+        await eventually { loaded == nil }
         _ = try await LanguageModelSession(model: model).respond(to: "a", options: GenerationOptions(maximumResponseTokens: 2))
     }
 
@@ -322,7 +322,7 @@ struct ModelTests {
         }
         #expect(first != nil)
         _ = try await ModelLoader.model(path: files[1].path)
-        while first != nil { await Task.yield() }  // the executor of the model ends in the background
+        await eventually { first == nil }  // the executor of the model ends in the background
     }
 
     @Test("[G] an unreadable file has its own name and no languages, and a broken template is an error of the model")

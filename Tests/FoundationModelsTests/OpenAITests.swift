@@ -4,9 +4,10 @@ import FoundationModelsOpenAI
 import NIOCore
 import NIOPosix
 import Synchronization
+import TestSupport
 import Testing
 
-/// A local server that responds to requests with predefined responses, in order.
+/// A local server that responds to requests with predefined responses, in order, and refuses messages as strict servers do.
 private final class Server: Sendable {
     struct Answer: Sendable {
         var status = "200 OK"
@@ -20,29 +21,64 @@ private final class Server: Sendable {
     private let channel: any Channel
 
     var url: String { "http://127.0.0.1:\(channel.localAddress?.port ?? 0)/v1" }
-    var requests: [String] { log.requests }
+    var requests: [String] { log.requests.map(\.body) }
+    /// The paths of the requests with their queries.
+    var targets: [String] { log.requests.map(\.target) }
 
     init(_ answers: [Answer]) async throws {
         let log = Log(answers)
         self.log = log
         channel = try await ServerBootstrap(group: MultiThreadedEventLoopGroup.singleton)
-            .childChannelInitializer { $0.pipeline.addHandler(Handler { log.answer($0) }) }
+            .childChannelInitializer { $0.pipeline.addHandler(Handler { log.answer($0, $1) }) }
             .bind(host: "127.0.0.1", port: 0).get()
     }
 
     deinit { channel.close(promise: nil) }
 
     private final class Log: Sendable {
-        private let state: Mutex<(answers: [Answer], requests: [String])>
+        private let state: Mutex<(answers: [Answer], requests: [(target: String, body: String)])>
 
         init(_ answers: [Answer]) { state = Mutex((answers, [])) }
-        var requests: [String] { state.withLock { $0.requests } }
+        var requests: [(target: String, body: String)] { state.withLock { $0.requests } }
 
-        func answer(_ request: String) -> Answer {
+        func answer(_ target: String, _ body: String) -> Answer {
             state.withLock { state in
-                state.requests.append(request)
+                state.requests.append((target, body))
+                if let objection = Self.objection(to: body) {
+                    return Answer(status: "400 Bad Request", body: "{\"error\":{\"message\":\"\(objection)\"}}")
+                }
                 return state.answers.isEmpty ? Answer(status: "500 No response left") : state.answers.removeFirst()
             }
+        }
+
+        /// What servers with strict templates object to; nil for messages that all servers accept.
+        private static func objection(to body: String) -> String? {
+            struct Request: Decodable {
+                struct Message: Decodable {
+                    struct Call: Decodable { var id: String }
+                    var role: String
+                    var tool_calls: [Call]?
+                    var tool_call_id: String?
+                }
+                var messages: [Message]
+            }
+            guard let request = try? JSONDecoder().decode(Request.self, from: Data(body.utf8)) else { return "no messages" }
+            var last = ""
+            var open: Set<String> = []
+            for message in request.messages {
+                if message.role != "tool", !open.isEmpty { return "calls without outputs" }
+                switch message.role {
+                case "system" where last.isEmpty: break
+                case "user", "assistant":
+                    if message.role == last { return "two messages of the role \(last) in a row" }
+                    open = Set((message.tool_calls ?? []).map(\.id))
+                case "tool":
+                    if open.remove(message.tool_call_id ?? "") == nil { return "an output without its call" }
+                default: return "the role \(message.role) after \(last)"
+                }
+                last = message.role
+            }
+            return open.isEmpty ? nil : "calls without outputs"
         }
     }
 
@@ -50,9 +86,9 @@ private final class Server: Sendable {
         typealias InboundIn = ByteBuffer
         typealias OutboundOut = ByteBuffer
         private var received = ""
-        private let answer: @Sendable (String) -> Answer
+        private let answer: @Sendable (_ target: String, _ body: String) -> Answer
 
-        init(_ answer: @escaping @Sendable (String) -> Answer) { self.answer = answer }
+        init(_ answer: @escaping @Sendable (String, String) -> Answer) { self.answer = answer }
 
         func channelRead(context: ChannelHandlerContext, data: NIOAny) {
             received += String(buffer: unwrapInboundIn(data))
@@ -63,7 +99,8 @@ private final class Server: Sendable {
                 .flatMap { Int($0.dropFirst(15).trimmingCharacters(in: .whitespaces)) } ?? 0
             let body = String(received[end.upperBound...])
             guard body.utf8.count >= length else { return }
-            let answer = answer(body)
+            let target = received.split(separator: " ", maxSplits: 2).dropFirst().first ?? ""
+            let answer = answer(String(target), body)
             received = ""
             let text =
                 "HTTP/1.1 \(answer.status)\r\nContent-Type: text/event-stream\r\nConnection: close\r\n\(answer.headers)\r\n\(answer.body)"
@@ -194,6 +231,86 @@ struct OpenAITests {
         #expect(try messages[3].value(String.self, forProperty: "tool_call_id") == "c1")
     }
 
+    private func messages(_ request: String?) throws -> [GeneratedContent] {
+        try GeneratedContent(json: try #require(request)).value([GeneratedContent].self, forProperty: "messages")
+    }
+
+    @Test("a text and the calls after it are one message") func textBeforeCalls() async throws {
+        let call =
+            "{\"tool_calls\":[{\"index\":0,\"id\":\"c1\",\"function\":{\"name\":\"Weather\",\"arguments\":\"{\\\"city\\\":\\\"Rome\\\"}\"}}]}"
+        let server = try await Server([
+            .init(body: Self.events(["{\"content\":\"Let me look.\"}", call], finish: "tool_calls")),
+            .init(body: Self.events(["{\"content\":\"Sunny.\"}"])),
+        ])
+        let session = session(server, tools: [Weather()])
+        #expect(try await session.respond(to: "Rome?").content == "Sunny.")
+        let sent = try messages(server.requests.last)
+        #expect(try sent.map { try $0.value(String.self, forProperty: "role") } == ["system", "user", "assistant", "tool"])
+        #expect(try sent[2].value(String.self, forProperty: "content") == "Let me look.")
+        #expect(try sent[2].value([GeneratedContent].self, forProperty: "tool_calls").count == 1)
+    }
+
+    @Test("prompts without responses are joined, and outputs whose calls are gone are left out") func oddTranscript() async throws
+    {
+        let server = try await Server([.init(body: Self.events(["{\"content\":\"Yes.\"}"]))])
+        func text(_ text: String) -> [Transcript.Segment] { [.text(.init(content: text))] }
+        let transcript = Transcript(entries: [
+            .instructions(.init(segments: text("Be brief."), toolDefinitions: [])),
+            .toolOutput(.init(id: "c0", toolName: "Weather", segments: text("Sunny"))), .prompt(.init(segments: text("One"))),
+            .response(.init(assetIDs: [], segments: text("First."))), .response(.init(assetIDs: [], segments: text("Second."))),
+            .prompt(.init(segments: text("Two"))),
+        ])
+        let session = LanguageModelSession(model: OpenAILanguageModel(name: "m", url: server.url), transcript: transcript)
+        #expect(try await session.respond(to: "Three").content == "Yes.")
+        let sent = try messages(server.requests.last)
+        #expect(try sent.map { try $0.value(String.self, forProperty: "role") } == ["system", "user", "assistant", "user"])
+        #expect(try sent[2].value(String.self, forProperty: "content") == "First.\nSecond.")
+        #expect(try sent[3].value(String.self, forProperty: "content") == "Two\nThree")
+    }
+
+    @Test("a query of the address stays at its end", arguments: ["", "/", "?api-version=1&key=a%20b", "/?api-version=1"])
+    func query(end: String) async throws {
+        let server = try await Server([.init(body: Self.events(["{\"content\":\"Yes.\"}"]))])
+        let session = LanguageModelSession(model: OpenAILanguageModel(name: "m", url: server.url + end))
+        #expect(try await session.respond(to: "Hi").content == "Yes.")
+        #expect(server.targets == ["/v1/chat/completions" + end.drop { $0 == "/" }])
+    }
+
+    @Test("a response that the limit of tokens has cut says so") func length() async throws {
+        let usage = "{\"prompt_tokens\":9,\"completion_tokens\":2}"
+        func json(_ text: String) -> [String] { ["{\"content\":\"\(text.replacing("\"", with: "\\\""))\"}"] }
+        let whole = "{\"name\":\"Oslo\",\"people\":7}"
+        let call = "{\"tool_calls\":[{\"index\":0,\"id\":\"c1\",\"function\":{\"name\":\"Weather\",\"arguments\":\"{\\\"ci\"}}]}"
+        let server = try await Server([
+            .init(body: Self.events(json("One two"), usage: usage, finish: "length")),
+            .init(body: Self.events(json("One") + json(" two"), finish: "length")),
+            .init(body: Self.events(json("One two"), usage: usage)),
+            .init(body: Self.events(json(whole), usage: usage, finish: "length")),
+            .init(body: Self.events(json(String(whole.dropLast(5))), usage: usage, finish: "length")),
+            .init(body: Self.events([call], usage: usage, finish: "length")),
+        ])
+        func session() -> LanguageModelSession { self.session(server, tools: [Weather()]) }
+        for reason in ["maximumTokens", "maximumTokens", "endOfTurn"] {
+            let response = try await session().respond(to: "Hi")
+            #expect(response.content == "One two" && response.usage.output.totalTokenCount == 2)
+            #expect(try response.usage.metadata["stopReason"]?.value(String.self) == reason)
+        }
+        // A value may end exactly at the limit.
+        #expect(try await session().respond(to: "A city", generating: City.self).content.people == 7)
+        for isGuided in [true, false] {
+            let session = session()
+            let error = await #expect(throws: GeneratedContent.ParsingError.self) {
+                if isGuided {
+                    try await session.respond(to: "A city", generating: City.self)
+                } else {
+                    try await session.respond(to: "The weather?")
+                }
+            }
+            #expect(error?.debugDescription.contains("length") == true)
+            #expect(session.transcript.count == 1)
+        }
+    }
+
     @Test("[G] rate limit, refusal, context size, content filter, API key, timeout: each has its own error")
     func errors() async throws {
         func failure(_ answer: Server.Answer, timeout: Duration = .seconds(10)) async throws -> any Error {
@@ -289,7 +406,7 @@ struct OpenAITests {
         }
         try await reading.value
         // If the connection stayed open, this would not end.
-        while session.isResponding { await Task.yield() }
+        await eventually { !session.isResponding }
         #expect(session.transcript.contains { if case .prompt = $0 { true } else { false } })
     }
 }

@@ -1,4 +1,5 @@
 import FoundationModels
+import TestSupport
 import Testing
 
 /// The public API with the real model, as an app uses it. Titles begin with the requirement in brackets.
@@ -54,7 +55,7 @@ struct SessionTests {
         let session = LanguageModelSession()
         async let running = session.respond(
             to: "Tell a story.", options: GenerationOptions(samplingMode: .greedy, maximumResponseTokens: 60))
-        while !session.isResponding { await Task.yield() }
+        await eventually { session.isResponding }
         do {
             try await session.respond(to: "Me too!")
             Issue.record("a second request was accepted")
@@ -136,7 +137,7 @@ struct SessionTests {
     static let endless = "Count from 1 to 1000, one number a line."
 
     private func checkStopped(_ session: LanguageModelSession, seen: String) async throws {
-        while session.isResponding { await Task.yield() }
+        await eventually { !session.isResponding }
         guard case .response(let partial)? = session.transcript.last else {
             Issue.record("the partial answer is not in the transcript")
             return

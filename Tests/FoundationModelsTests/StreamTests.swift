@@ -2,6 +2,7 @@ import Foundation
 import FoundationModels
 import FoundationModelsTesting
 import Synchronization
+import TestSupport
 import Testing
 
 /// A client in C: an address and a function. The test frees the address when it has stopped the stream.
@@ -106,10 +107,10 @@ struct StreamTests {
         let silent = LanguageModelSession(model: ScriptedLanguageModel([.silence]))
         let endless = Reader(silent.streamResponse(to: "Go on."))
         let readers = [endless.collect(), endless.iterate(), endless.collect()]
-        while !silent.isResponding { await Task.yield() }
+        await eventually { silent.isResponding }
         for reader in readers { reader.cancel() }
         for reader in readers { await #expect(throws: CancellationError.self) { try await reader.value } }
-        while silent.isResponding { await Task.yield() }
+        await eventually { !silent.isResponding }
     }
 
     @Test("a response is converted to its type once; whoever collects it again has a value of their own")
@@ -150,7 +151,20 @@ struct StreamTests {
                 if round % 10 == 0 { #expect(["Next.", text].contains(try await session.respond(to: "And now?").content)) }
             }
             // The request holds its session until it has ended, and not longer.
-            while ended != nil { await Task.yield() }
+            await eventually { ended == nil }
+        }
+    }
+
+    @Test("after an error, a part of a text is kept and a part of a value is not, unless a policy says otherwise")
+    func partsOfResponses() async throws {
+        let policies: [TranscriptErrorHandlingPolicy?] = [nil, .revertTranscript, .preserveTranscript]
+        for (policy, count) in zip(policies, [0, 0, 2]) {
+            let session = LanguageModelSession(model: ScriptedLanguageModel([.text(#"["one", "tw"#)]))
+            session.transcriptErrorHandlingPolicy = policy
+            await #expect(throws: GeneratedContent.ParsingError.self) {
+                try await session.respond(to: "Count.", generating: [String].self)
+            }
+            #expect(session.transcript.count == count)
         }
     }
 

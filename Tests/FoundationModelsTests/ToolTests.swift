@@ -2,6 +2,7 @@ import Foundation
 import FoundationModelsTesting
 import Inference
 import Synchronization
+import TestSupport
 import Testing
 
 @testable import FoundationModels
@@ -31,8 +32,8 @@ struct ToolTests {
 
         func call(arguments: Arguments) async throws -> String {
             state.withLock { $0.begun += 1 }
-            while state.withLock({ $0.begun % callsPerRound != 0 }) { await Task.yield() }
-            while arguments.id == 1, state.withLock({ $0.ended % callsPerRound != callsPerRound - 1 }) { await Task.yield() }
+            await eventually { state.withLock { $0.begun % callsPerRound == 0 } }
+            if arguments.id == 1 { await eventually { state.withLock { $0.ended % callsPerRound == callsPerRound - 1 } } }
             state.withLock { $0.ended += 1 }
             return "done \(arguments.id)"
         }

@@ -115,7 +115,7 @@ import Testing
         let pieces = Mutex(0)
         let cancelled = Mutex<Task<GenerationResult, any Error>?>(nil)
         let task = Task {
-            while cancelled.withLock({ $0 == nil }) { await Task.yield() }
+            await eventually { cancelled.withLock { $0 != nil } }
             return try await model.generate(request, in: sequence) { _ in
                 pieces.withLock { $0 += 1 }
                 cancelled.withLock { $0?.cancel() }

@@ -311,7 +311,7 @@ import Testing
             request.bannedTokens = Array(model.tokenizer.stopTokens)
             return Task { [request] in try await model.generate(request, in: sequence) { _ in true } }
         }
-        while await model.waitingRequests == 0 { await Task.yield() }
+        await eventually { await model.waitingRequests > 0 }
         for task in tasks { task.cancel() }
         for task in tasks {
             await #expect(throws: CancellationError.self) { try await task.value }

@@ -251,7 +251,7 @@ struct LoadedModelTests {
                 return true
             }
         }
-        while pieces.withLock({ $0 }) < 3 { await Task.yield() }
+        await eventually { pieces.withLock { $0 } >= 3 }
         task.cancel()
         await #expect(throws: CancellationError.self) { try await task.value }
         let (answer, _) = try await text(model, GenerationRequest(tokens: prompt, sampling: .greedy, maximumTokens: 5), sequence)

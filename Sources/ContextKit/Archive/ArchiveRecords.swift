@@ -160,8 +160,10 @@ extension ConversationArchive {
         let row = TurnRow(
             number: turn.number, prompt: prompt, entries: entries, asked: turn.date?.timeIntervalSince1970,
             checksum: Checksum.of(turn: turn.number, prompt: prompt, entries: entries))
+        // The words of the turn as it will be read: the members of a value are in another order then.
+        let stored = Self.turns(from: [row]).turns.first ?? turn
         let isAdded = try writable().addAnswer(
-            row, words: SearchText.wordCount(of: turn.indexedText), text: turn.searchedText, in: conversation)
+            row, words: SearchText.wordCount(of: stored.indexedText), text: stored.searchedText, in: conversation)
         if !isAdded { throw ConversationError.archive(.init("another program has answered this prompt.")) }
     }
 

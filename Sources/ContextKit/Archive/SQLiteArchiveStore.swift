@@ -104,9 +104,6 @@ final class SQLiteArchiveStore: ArchiveStore {
         }
     }
 
-    /// Columns and options of the full-text index.
-    static let indexDefinition = "text, content = '', tokenize = 'porter unicode61 remove_diacritics 2'"
-
     private static var migrator: DatabaseMigrator {
         var migrator = DatabaseMigrator()
         migrator.registerMigration("1") { database in
@@ -145,14 +142,18 @@ final class SQLiteArchiveStore: ArchiveStore {
                         turn INTEGER NOT NULL, vectors BLOB NOT NULL, UNIQUE (conversation, model, turn));
                     """)
         }
+        // The checksum of the text by which the index finds a turn. Rows of older programs have none.
+        migrator.registerMigration("4") { database in
+            try database.execute(sql: "ALTER TABLE turn ADD COLUMN text_checksum INTEGER")
+        }
         return migrator
     }
 
-    private func read<Value>(_ body: (Database) throws -> Value) throws -> Value {
+    func read<Value>(_ body: (Database) throws -> Value) throws -> Value {
         try repairing { try database.read(body) }
     }
 
-    private func write<Value>(_ body: (Database) throws -> Value) throws -> Value {
+    func write<Value>(_ body: (Database) throws -> Value) throws -> Value {
         try repairing { try database.write(body) }
     }
 
@@ -302,16 +303,17 @@ final class SQLiteArchiveStore: ArchiveStore {
                 defer { try? database.execute(sql: "PRAGMA secure_delete = OFF; PRAGMA foreign_keys = ON") }
                 var rows: [String: [Int64]] = [:]
                 try database.inTransaction(.immediate) {
+                    let isIndexed = try !Self.removeFromIndex(conversation, database)
                     for table in Self.tables {
                         let condition = "FROM \(table) WHERE \(Self.conversationColumn(of: table)) = ?"
                         rows[table] = try Int64.fetchAll(database, sql: "SELECT rowid \(condition)", arguments: [conversation])
                         try database.execute(sql: "DELETE \(condition)", arguments: [conversation])
                     }
-                    // Rows of the index cannot be removed without their exact texts, which a damaged turn does not have.
-                    if rows.values.contains(where: { !$0.isEmpty }) { try Self.rebuildIndex(database) }
+                    if isIndexed { try Self.rebuildIndex(database) }
                     return .commit
                 }
                 try Self.removeDamaged(conversation, rows, database)
+                try Self.purgeIndex(database)
             }
         }
         // The write-ahead log still has the old pages; another program that reads may keep them a little longer.
@@ -349,13 +351,19 @@ final class SQLiteArchiveStore: ArchiveStore {
         _ turn: TurnRow, words: Int, text: String, in conversation: String, isIndexed: Bool
     ) throws -> Bool {
         try write { database in
+            // If it is not known whether an answer was committed, it is written again: the same answer is not another one.
             try database.execute(
                 sql: """
-                    INSERT INTO turn (conversation, number, prompt, entries, asked, checksum, words) VALUES (?, ?, ?, ?, ?, ?, ?)
+                    INSERT INTO turn (conversation, number, prompt, entries, asked, checksum, words, text_checksum)
+                    VALUES (?, ?, ?, ?, ?, ?, ?, ?)
                     ON CONFLICT (conversation, number) DO UPDATE SET entries = excluded.entries, checksum = excluded.checksum,
-                    words = excluded.words WHERE turn.entries IS NULL AND turn.prompt = excluded.prompt
+                    words = excluded.words, text_checksum = coalesce(turn.text_checksum, excluded.text_checksum)
+                    WHERE turn.prompt = excluded.prompt AND (turn.entries IS NULL OR turn.entries = excluded.entries)
                     """,
-                arguments: [conversation, turn.number, turn.prompt, turn.entries, turn.asked, turn.checksum, words])
+                arguments: [
+                    conversation, turn.number, turn.prompt, turn.entries, turn.asked, turn.checksum, words,
+                    isIndexed ? Self.checksum(text) : nil,
+                ])
             guard database.changesCount > 0 else { return false }
             if isIndexed, let number = turn.number, let first = try Self.firstRow(database, conversation) {
                 try Self.index(text, turn: number, behind: first, database)
@@ -392,7 +400,7 @@ final class SQLiteArchiveStore: ArchiveStore {
     private static let turnColumns = "number, prompt, entries, asked, checksum"
 
     /// The turns that match an SQL condition on their numbers.
-    private static func turns(_ database: Database, _ conversation: String, _ condition: String) throws -> [TurnRow] {
+    static func turns(_ database: Database, _ conversation: String, _ condition: String) throws -> [TurnRow] {
         try Row.fetchAll(
             database, sql: "SELECT \(turnColumns) FROM turn WHERE conversation = ? AND \(condition) ORDER BY number",
             arguments: [conversation]
@@ -422,89 +430,6 @@ final class SQLiteArchiveStore: ArchiveStore {
         TurnRow(
             number: row.value("number"), prompt: row.value("prompt"), entries: row.value("entries"), asked: row.value("asked"),
             checksum: row.value("checksum"))
-    }
-
-    // MARK: - Words
-
-    /// The row of a conversation's turn 0 in the index.
-    private static func firstRow(_ database: Database, _ conversation: String) throws -> Int64? {
-        try Int64.fetchOne(
-            database, sql: "SELECT number << 32 FROM conversation WHERE id = ?", arguments: [conversation])
-    }
-
-    /// Adds a turn to the index. Its row number combines the numbers of the conversation and the turn, so that a search
-    /// can be limited to one conversation.
-    private static func index(_ text: String, turn number: Int, behind first: Int64, _ database: Database) throws {
-        try database.execute(
-            sql: "INSERT INTO turn_text (rowid, text) VALUES (?, ?)", arguments: [first + Int64(number), text])
-    }
-
-    func turns(with words: [String], in conversation: String, count: Int, limit: Int) throws -> [[Int]] {
-        func search(_ database: Database) throws -> [[Int]] {
-            guard let first = try Self.firstRow(database, conversation) else { return words.map { _ in [] } }
-            return try words.map { word in
-                try Int64.fetchAll(
-                    database,
-                    sql: """
-                        SELECT rowid FROM turn_text WHERE turn_text MATCH ? AND rowid BETWEEN ? AND ? ORDER BY rowid DESC LIMIT ?
-                        """,
-                    arguments: ["\"\(word)\"", first, first + Int64(count), limit]
-                ).map { Int($0 - first) }
-            }
-        }
-        // A damaged index is rebuilt, and the search is repeated.
-        do { return try read(search) } catch ConversationError.archive(let failure) where failure.isDamage && !isReadOnly {
-            try rebuildIndex()
-            return try read(search)
-        }
-    }
-
-    private func rebuildIndex() throws { try write(Self.rebuildIndex) }
-
-    /// Rebuilds the index from all turns that can be read.
-    private static func rebuildIndex(_ database: Database) throws {
-        try emptyIndex(database)
-        for conversation in try String.fetchAll(database, sql: "SELECT id FROM conversation WHERE typeof(id) = 'text'") {
-            guard let first = try firstRow(database, conversation) else { continue }
-            let turns = ConversationArchive.turns(from: try turns(database, conversation, "1")).turns
-            for turn in turns where !turn.entries.isEmpty {
-                try index(turn.searchedText, turn: turn.number, behind: first, database)
-            }
-        }
-    }
-
-    private static func emptyIndex(_ database: Database) throws {
-        do {
-            try database.inSavepoint {
-                try database.execute(sql: "INSERT INTO turn_text (turn_text) VALUES ('delete-all')")
-                return .commit
-            }
-        } catch is DatabaseError {
-            // An index whose structure cannot be read accepts no commands: its tables get the rows of a new, empty one.
-            try database.execute(sql: "CREATE VIRTUAL TABLE temp.new_text USING fts5(\(indexDefinition))")
-            for table in ["data", "idx", "docsize", "config"] {
-                try database.execute(
-                    sql: "DELETE FROM turn_text_\(table); INSERT INTO turn_text_\(table) SELECT * FROM temp.new_text_\(table)")
-            }
-            try database.execute(sql: "DROP TABLE temp.new_text")
-        }
-    }
-
-    func wordCounts(of turns: [Int], in conversation: String) throws -> [Int: Int] {
-        guard !turns.isEmpty else { return [:] }
-        let list = turns.map(String.init).joined(separator: ",")
-        return try read { database in
-            let rows = try Row.fetchAll(
-                database, sql: "SELECT number, words FROM turn WHERE conversation = ? AND number IN (\(list))",
-                arguments: [conversation])
-            var counts: [Int: Int] = [:]
-            for row in rows {
-                if let number = row.value("number", as: Int.self), let words = row.value("words", as: Int.self) {
-                    counts[number] = words
-                }
-            }
-            return counts
-        }
     }
 
     // MARK: - Vectors
@@ -551,7 +476,7 @@ final class SQLiteArchiveStore: ArchiveStore {
 
 extension Row {
     /// A column's value; nil for NULL and for a value of another type, which a damaged file may contain.
-    fileprivate func value<Value: DatabaseValueConvertible>(_ column: String, as type: Value.Type = Value.self) -> Value? {
+    func value<Value: DatabaseValueConvertible>(_ column: String, as type: Value.Type = Value.self) -> Value? {
         Value.fromDatabaseValue(self[column])
     }
 }

@@ -29,14 +29,18 @@ public struct ContextDraft: Sendable {
     }
 
     static let pinnedHeading = "Always remember:\n"
+    /// The identifiers of the segment with pinned facts and of the entry with carried text: anybody may write the same texts.
+    static let pinnedID = "pinned"
     static let carriedID = "carried"
 
     /// Instructions and pinned facts, as the first entry. Nothing that the user or a tool said is in it: the model would follow it.
     var head: [Transcript.Entry] {
-        var parts: [String] = instructions.isEmpty ? [] : [instructions]
-        if !pinned.isEmpty { parts.append(Self.pinnedHeading + pinned.map { "- \($0)" }.joined(separator: "\n")) }
-        if parts.isEmpty, tools.isEmpty { return [] }
-        let segments = parts.map { Transcript.Segment.text(.init(content: $0)) }
+        var segments: [Transcript.Segment] = instructions.isEmpty ? [] : [.text(.init(content: instructions))]
+        if !pinned.isEmpty {
+            let facts = Self.pinnedHeading + pinned.map { "- \($0)" }.joined(separator: "\n")
+            segments.append(.text(.init(id: Self.pinnedID, content: facts)))
+        }
+        if segments.isEmpty, tools.isEmpty { return [] }
         return [.instructions(.init(id: "context", segments: segments, toolDefinitions: tools))]
     }
 

@@ -39,7 +39,7 @@ extension Conversation {
             do {
                 result = try await attempt(request, asked, partial, operation)
             } catch {
-                keepPartial(prompt, number, date, partial, error)
+                keepPartial(request, asked, number, date, partial, error)
                 throw error
             }
             state.isCompactionDue = true
@@ -48,7 +48,7 @@ extension Conversation {
             Self.$sections.withValue([]) {
                 _ = Task { try await self.exclusively { await self.compactIfDue() } }
             }
-            try record(prompt, number, date)
+            try record(turn(number, prompt, date, newEntries, asked).encodable)
             return result
         }
         return result
@@ -59,6 +59,12 @@ extension Conversation {
         @Sendable (
             _ session: LanguageModelSession, _ prompt: String, _ attempt: Int, _ partial: PartialResponse
         ) async throws -> sending Result
+
+    /// The text that is sent for a prompt, and whether recalled turns are in front of it.
+    struct Message {
+        var text: String
+        var hasRecalled = false
+    }
 
     /// A prompt and the form of its response.
     struct Request {
@@ -76,10 +82,10 @@ extension Conversation {
 
     /// Sends a request, and repeats it once if the window is exceeded. The second time the response itself is too long.
     private func attempt<Result>(
-        _ request: Request, _ asked: String, _ partial: PartialResponse, _ operation: Operation<Result>
+        _ request: Request, _ asked: Message, _ partial: PartialResponse, _ operation: Operation<Result>
     ) async throws -> sending Result {
         do {
-            return try await operation(session, asked, 1, partial)
+            return try await operation(session, asked.text, 1, partial)
         } catch let error where error.isOverflow {
             // Tools that have run are not run again, because they may have side effects.
             if newEntries.contains(where: { if case .toolOutput = $0 { true } else { false } }) { throw error }
@@ -94,8 +100,18 @@ extension Conversation {
         return try await operation(session, plain, 2, partial)
     }
 
-    private func record(_ prompt: String, _ number: Int, _ date: Date) throws {
-        let turn = Turn(number: number, prompt: prompt, date: date, entries: newEntries).encodable
+    /// A turn with these entries. The second attempt sends a prompt without recalled turns.
+    private func turn(
+        _ number: Int, _ prompt: String, _ date: Date, _ entries: [Transcript.Entry], _ asked: Message
+    ) -> Turn {
+        var turn = Turn(number: number, prompt: prompt, date: date, entries: entries)
+        turn.hasRecalled =
+            asked.hasRecalled
+            && entries.contains { if case .prompt(let sent) = $0 { sent.segments.plainText == asked.text } else { false } }
+        return turn
+    }
+
+    private func record(_ turn: Turn) throws {
         state.add(turn)
         didRecordEntries()
         do { try saveUnsaved() } catch {
@@ -103,25 +119,31 @@ extension Conversation {
             let problem = ConversationError(archive: error)
             archiveProblem = problem
             // The turn is written before the context: it may be saved even if there was an error.
-            guard state.unsavedTurns.contains(where: { $0.number == number }) else { return }
+            guard state.unsavedTurns.contains(where: { $0.number == turn.number }) else { return }
             var reason = problem.localizedDescription
             if case .archive(let failure) = problem { reason = failure.reason }
             throw ConversationError.unsaved(.init(content: turn.response, reason: reason))
         }
     }
 
-    /// After an error, keeps the text generated so far and the results of tools. If there are none, or after a
-    /// guardrail violation, the prompt is removed from the archive.
+    /// After an error, keeps the text generated so far and the results of tools. If there are none, or after a guardrail violation, the
+    /// prompt is removed from the archive. A refusal and a part of a value are no answers.
     private func keepPartial(
-        _ prompt: String, _ number: Int, _ date: Date, _ response: PartialResponse, _ error: any Error
+        _ request: Request, _ asked: Message, _ number: Int, _ date: Date, _ response: PartialResponse, _ error: any Error
     ) {
-        var partial = Turn(number: number, prompt: prompt, date: date, entries: newEntries, text: response.text)
-        // The second attempt may have failed before its first token: the text of the first one was shown.
-        if !partial.hasAnswer, let first = response.firstAttempt {
-            partial = Turn(number: number, prompt: prompt, date: date, entries: first.entries, text: first.text)
+        var (isUnsafe, isAnswer) = (false, request.schema == nil)
+        switch error as? LanguageModelError {
+        case .guardrailViolation: isUnsafe = true
+        case .refusal: isAnswer = false
+        default: break
         }
-        var isUnsafe = false
-        if let error = error as? LanguageModelError, case .guardrailViolation = error { isUnsafe = true }
+        func kept(_ entries: [Transcript.Entry], _ text: String?) -> Turn {
+            let turn = turn(number, request.prompt, date, entries, asked).partial(text: isAnswer ? text : nil)
+            return isAnswer ? turn : turn.withoutAnswer
+        }
+        var partial = kept(newEntries, response.text)
+        // The second attempt may have failed before its first token: the text of the first one was shown.
+        if !partial.hasAnswer, let first = response.firstAttempt { partial = kept(first.entries, first.text) }
         if !isUnsafe, partial.hasAnswer {
             state.add(partial)
             do { try saveUnsaved() } catch { archiveProblem = ConversationError(archive: error) }
@@ -140,7 +162,7 @@ extension Conversation {
     }
 
     /// Makes space for a prompt and returns it with the earlier turns that it needs.
-    private func prepare(_ request: Request) async throws -> String {
+    private func prepare(_ request: Request) async throws -> Message {
         // A prompt that does not fit at all is rejected before it is searched for and anything is evicted for it. Nearly
         // all prompts have fewer bytes than the window has tokens.
         if request.prompt.utf8.count > model.contextSize { try await checkFits(request) }
@@ -162,7 +184,7 @@ extension Conversation {
         if second.fits { return apply(second) }
         lastRecall = second.recall
         try await evictAllTurns(for: plain, request)
-        return plain
+        return Message(text: plain)
     }
 
     /// Whether the context should be made smaller because something that is worth its tokens did not fit beside it. A context that is
@@ -189,15 +211,15 @@ extension Conversation {
         }
     }
 
-    /// Applies a plan to the context and returns the text of its prompt.
-    private func apply(_ plan: Plan) -> String {
+    /// Applies a plan to the context and returns its message.
+    private func apply(_ plan: Plan) -> Message {
         if let turns = plan.turns {
             state.replaceTurns(turns)
             rebuild()
         }
         lastRecall = plan.recall
         ConversationTrace.record(plan.recall)
-        return plan.text
+        return Message(text: plan.text, hasRecalled: plan.recall.tokens > 0)
     }
 
     /// For a prompt that takes nearly the whole window: evicts all turns and, if necessary, leaves out the carried text
@@ -214,22 +236,23 @@ extension Conversation {
 }
 
 extension Turn {
-    /// A turn of which the answer is incomplete.
+    /// The turn with an incomplete answer.
     ///
     /// - Parameter text: The text generated so far: a cancelled session that has not ended yet has no entry for it.
-    init(number: Int, prompt: String, date: Date?, entries: [Transcript.Entry], text: String?) {
-        self = Turn(number: number, prompt: prompt, date: date, entries: entries).encodable
+    func partial(text: String?) -> Turn {
+        var turn = encodable
         // Calls without outputs are removed: the model would see calls without results.
         var answered: Set<String> = []
-        for case .toolOutput(let output) in self.entries { answered.insert(output.id) }
-        self.entries.removeAll { entry in
+        for case .toolOutput(let output) in turn.entries { answered.insert(output.id) }
+        turn.entries.removeAll { entry in
             guard case .toolCalls(let calls) = entry else { return false }
             return !calls.allSatisfy { answered.contains($0.id) }
         }
-        if let text, !text.isEmpty, !self.entries.contains(where: { $0.isResponse(text) }),
-            self.entries.last.map({ if case .response = $0 { false } else { true } }) ?? true
+        if let text, !text.isEmpty, !turn.entries.contains(where: { $0.isResponse(text) }),
+            turn.entries.last.map({ if case .response = $0 { false } else { true } }) ?? true
         {
-            self.entries.append(.response(Transcript.Response(assetIDs: [], segments: [.text(.init(content: text))])))
+            turn.entries.append(.response(Transcript.Response(assetIDs: [], segments: [.text(.init(content: text))])))
         }
+        return turn
     }
 }

@@ -186,7 +186,9 @@ public actor Conversation {
     public func respond<Content: Generable & Sendable>(
         to prompt: String, generating type: Content.Type, options: GenerationOptions = GenerationOptions()
     ) async throws -> LanguageModelSession.Response<Content> {
-        try await ask(prompt, Content.generationSchema, options) { session, prompt, _, partial in
+        // Text is generated without a schema.
+        try await ask(prompt, Content.self == String.self ? nil : Content.generationSchema, options) {
+            session, prompt, _, partial in
             try await partial.collect(session.streamResponse(to: prompt, generating: type, options: options))
         }
     }
@@ -202,12 +204,13 @@ public actor Conversation {
     }
 
     /// Streams the answer to a prompt. Each snapshot has all of the text so far; a reader that is slower than the model gets the newest
-    /// one. If the window is exceeded during the answer, the answer is started again, once.
+    /// one. If the window is exceeded during the answer, the answer is started again, once. Prompts are answered in the order of the calls.
     public nonisolated func streamResponse(
         to prompt: String, options: GenerationOptions = GenerationOptions()
     ) -> AsyncThrowingStream<Snapshot, any Error> {
         AsyncThrowingStream(bufferingPolicy: .bufferingNewest(1)) { continuation in
-            let task = Task {
+            // The task begins to wait before the function returns, so that a later request is not answered first.
+            let task = Task.immediate {
                 do {
                     try await self.ask(prompt, nil, options) { session, prompt, attempt, partial in
                         for try await snapshot in session.streamResponse(to: prompt, options: options) {

@@ -1,6 +1,5 @@
 public import Foundation
 public import FoundationModels
-import ModelPrompts
 import TextSearch
 
 /// A prompt and everything that was generated for it: tool calls with their outputs, reasoning, the response.
@@ -15,6 +14,8 @@ public struct Turn: Sendable {
     public let date: Date?
     /// The entries as the model sees them.
     public internal(set) var entries: [Transcript.Entry]
+    /// Whether recall has put earlier turns in front of the prompt. It has not in the archive, where recalled turns are left out.
+    var hasRecalled = false
 
     init(number: Int, prompt: String, date: Date?, entries: [Transcript.Entry]) {
         self.number = number
@@ -83,15 +84,6 @@ public struct Turn: Sendable {
         return turn
     }
 
-    /// Whether recall has put earlier turns in front of the prompt.
-    var hasRecalled: Bool {
-        for case .prompt(let asked) in entries {
-            let text = asked.segments.plainText
-            return text.hasPrefix(ModelPrompts.recallHeading) && text != prompt
-        }
-        return false
-    }
-
     /// The turn without recalled turns in front of its prompt.
     var withoutRecalledTurns: Turn { hasRecalled ? withOriginalPrompt : self }
 
@@ -99,12 +91,21 @@ public struct Turn: Sendable {
     /// compaction.
     var withOriginalPrompt: Turn {
         var turn = self
+        turn.hasRecalled = false
         for (index, entry) in entries.enumerated() {
             guard case .prompt(var asked) = entry else { continue }
             if asked.segments.plainText != prompt { asked.segments = [.text(.init(content: prompt))] }
             turn.entries[index] = .prompt(asked)
             break
         }
+        return turn
+    }
+
+    /// The turn without what was said after the last output of a tool.
+    var withoutAnswer: Turn {
+        let outputs = (entries.lastIndex { if case .toolOutput = $0 { true } else { false } } ?? -1) + 1
+        var turn = self
+        turn.entries = entries[..<outputs] + entries[outputs...].filter { if case .response = $0 { false } else { true } }
         return turn
     }
 

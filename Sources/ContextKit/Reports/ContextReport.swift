@@ -86,9 +86,9 @@ public struct ContextReport: Sendable, Codable {
             for segment in told.segments {
                 shown.segments.append(segment)
                 let text = [segment].plainText
-                let kind: Part.Kind =
-                    text.hasPrefix(ContextDraft.pinnedHeading) ? .pinned : .instructions
-                add(kind, text.beginning, try await model.tokenCount(for: [.instructions(shown)]))
+                add(
+                    segment.id == ContextDraft.pinnedID ? .pinned : .instructions, text.beginning,
+                    try await model.tokenCount(for: [.instructions(shown)]))
             }
             for tool in told.toolDefinitions {
                 shown.toolDefinitions.append(tool)

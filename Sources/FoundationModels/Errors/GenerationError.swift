@@ -80,7 +80,8 @@ extension LanguageModelSession {
         public var recoverySuggestion: String? {
             switch self {
             case .exceededContextWindowSize: "Start a new session with a shorter transcript, or request less at a time."
-            case .assetsUnavailable: "Download the model with “fm model pull”, or set FM_MODEL to a GGUF file."
+            case .assetsUnavailable:
+                "Check the model's availability before a request. Without a model, install one, or use a GGUF file or a server instead."
             case .guardrailViolation: "Rephrase the prompt."
             case .unsupportedGuide: "Change the part of the schema that the description names."
             case .unsupportedLanguageOrLocale: "Use a language that the model supports."

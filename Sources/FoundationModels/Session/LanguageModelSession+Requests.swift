@@ -132,8 +132,8 @@ extension LanguageModelSession {
     ) {
         let policy = state.withLock { $0.policy } ?? profile.policy
         let (output, partial) = progress.withOutput { ($0, $0.partialEntries) }
-        var keeps = partial.hasText && !(error is ToolCallError)
-        // Unsafe output must not become part of the next prompt, and neither must a value that is not one.
+        var keeps = partial.isAnswer && !(error is ToolCallError)
+        // Unsafe output and refusals must not become part of the next prompt.
         switch error {
         case LanguageModelError.guardrailViolation, LanguageModelError.refusal: keeps = false
         default: break

@@ -80,9 +80,9 @@ public final class LanguageModelSession: Observable, @unchecked Sendable {  // A
         return state.withLock { $0.usage }
     }
 
-    /// How a failed request affects the transcript. With nil, a partial response is kept and a prompt without a
-    /// response is removed; after a tool's error, a guardrail violation or a refusal, all entries of the request are
-    /// removed.
+    /// How a failed request affects the transcript. With nil, a partial text is kept and a prompt without one is removed;
+    /// after a tool's error, a guardrail violation, a refusal or the failure of a request for a value, all entries of the
+    /// request are removed.
     public var transcriptErrorHandlingPolicy: TranscriptErrorHandlingPolicy? {
         get {
             registrar.access(self, keyPath: \.transcriptErrorHandlingPolicy)

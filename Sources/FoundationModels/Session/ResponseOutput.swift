@@ -105,8 +105,10 @@ struct ResponseOutput: Sendable {
     /// The data that the model has generated in this round.
     var dataEntries: [Transcript.DataEntry] { assembler.dataEntries }
 
-    /// The entries of an interrupted round, and whether they contain text.
-    var partialEntries: (entries: [Transcript.Entry], hasText: Bool) { (assembler.partialEntries(), !assembler.text.isEmpty) }
+    /// The entries of an interrupted round, and whether they are a part of an answer: text, but not the beginning of a value.
+    var partialEntries: (entries: [Transcript.Entry], isAnswer: Bool) {
+        (assembler.partialEntries(), schemaName == nil && !assembler.text.isEmpty)
+    }
 
     /// The tokens used so far by all rounds.
     var usage: LanguageModelSession.Usage {

@@ -1,5 +1,6 @@
 package import Foundation
 internal import Inference
+internal import ModelPrompts
 internal import Synchronization
 
 /// A model file and its configuration, shared by the system model and models from files.
@@ -179,12 +180,8 @@ extension Set<Locale.Language> {
 }
 
 extension [Locale.Language] {
-    /// The languages of the user: the current one, and that of the environment, which Foundation ignores on Linux.
-    static var user: Self {
-        let environment = ProcessInfo.processInfo.environment
-        let name = ["LC_ALL", "LC_MESSAGES", "LANG"].lazy.compactMap { environment[$0] }.first { !$0.isEmpty }
-        return [Locale.current.language] + [name].compactMap { $0.map { Locale.Language(identifier: $0) } }
-    }
+    /// The languages of the user: the current one, and that of the environment.
+    static var user: Self { [Locale.current, PersonLocale.named()].compactMap { $0?.language } }
 }
 
 extension [Transcript.Entry] {
