@@ -46,7 +46,8 @@ public struct SamplingAdjustments: Sendable, Hashable {
 
     /// Creates settings that change nothing but what is given.
     public init(
-        repetitionPenalty: Double? = nil, presencePenalty: Double = 0, frequencyPenalty: Double = 0, minP: Double = 0, dry: DRY? = nil
+        repetitionPenalty: Double? = nil, presencePenalty: Double = 0, frequencyPenalty: Double = 0, minP: Double = 0,
+        dry: DRY? = nil
     ) {
         self.repetitionPenalty = repetitionPenalty
         self.presencePenalty = presencePenalty

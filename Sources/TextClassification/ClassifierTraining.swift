@@ -52,7 +52,7 @@ extension TextClassifier {
             }
             vectors = all
         } else if options.features == .embeddings {
-            throw ClassifierError.wrongEmbedder("There is no embedding model: fm model pull embedder")
+            throw ClassifierError.wrongEmbedder("There is no embedding model.")
         }
         // Embedding takes about half of the time.
         let done = vectors == nil ? 0 : 0.5

@@ -20,18 +20,25 @@ enum ExitMessage {
             (context.debugDescription + " “fm read FILE” reads texts of any length, also from a pipe.", 4)
         case ConversationError.promptTooLarge(let size):
             ("\(description(error)) Shorten it by \(size.excess) tokens; “fm read FILE” reads texts of any length.", 4)
-        case SystemLanguageModel.Error.assetsUnavailable(let context): (context.debugDescription, 3)
+        case SystemLanguageModel.Error.assetsUnavailable(let context):
+            (context.debugDescription + advice("fm model pull", missing: ModelStore.systemModelPath), 3)
         case LanguageModelError.unsupportedGenerationGuide(let context): (context.debugDescription, 5)
         // Even the shortest document exceeds the token limit.
         case let error as GeneratedContent.ParsingError where error.underlyingError is GenerationFailure:
             (error.debugDescription, 4)
         case let error as LanguageModelError: (error.debugDescription, 1)
-        case let error as EmbeddingError: (error.description, 3)
+        case let error as EmbeddingError:
+            (error.description + advice("fm model pull embedder", missing: ModelStore.embedderPath), 3)
         case let error as InstallError: (error.description, 3)
         case let error as any LocalizedError:
             ([description(error), error.recoverySuggestion].compactMap { $0 }.joined(separator: " "), 1)
         default: (description(error), 1)
         }
+    }
+
+    /// What to do if a file is missing; nothing if it is there.
+    private static func advice(_ command: String, missing path: String) -> String {
+        FileManager.default.fileExists(atPath: path) ? "" : " “\(command)” downloads one."
     }
 
     private static func description(_ error: any Error) -> String {

@@ -83,16 +83,17 @@ struct Read: AsyncParsableCommand {
 
     private func read(_ files: [String], _ task: String?) async throws {
         let model = flags.systemModel
-        let texts = try files.map { ($0, try Self.text(of: $0)) }
-        let empty = texts.filter { $0.1.blocks.allSatisfy(\.text.isBlank) }.map { $0.0 == "-" ? "standard input" : "“\($0.0)”" }
-        if empty.count == texts.count {
-            throw ValidationError("There is no text in \(empty.joined(separator: ", ")).")
+        var texts: [(String, ExtractedText)] = []
+        for file in files { texts.append((file, try await Self.text(of: file))) }
+        let empty = texts.filter(\.1.isEmpty).map { file, _ in
+            "\(RetrievalError.noText(file: file == "-" ? "standard input" : file, format: ExtractedText.Format(fileName: file) ?? .plain))"
         }
-        if !empty.isEmpty { Message.say("There is no text in \(empty.joined(separator: ", ")).") }
+        if empty.count == texts.count { throw ValidationError(empty.joined(separator: "\n")) }
+        for message in empty { Message.say(message) }
         if schema == nil, let task, task.hasSuffix("?") || task.hasSuffix("？") {
             return try await answer(task, texts, model)
         }
-        let whole = texts.map { $0.1.blocks.map(\.text).joined(separator: "\n\n") }.joined(separator: "\n\n")
+        let whole = texts.map(\.1.text).joined(separator: "\n\n")
         let document = LongDocument(text: whole)
         let checkpoint = try Self.checkpoint(
             whole, task ?? "", schema ?? "", "\(length) \(flags.guardrails.rawValue) \(flags.instructions ?? "")",
@@ -161,10 +162,10 @@ struct Read: AsyncParsableCommand {
 
     // MARK: - Texts
 
-    private static func text(of file: String) throws -> ExtractedText {
+    private static func text(of file: String) async throws -> ExtractedText {
         // Files of an unknown kind are read as plain text; what is none is an error.
         if file != "-", ExtractedText.Format(fileName: file) != nil {
-            return try ExtractedText(contentsOf: URL(filePath: file))
+            return try await ExtractedText(contentsOf: URL(filePath: file))
         }
         let text = try TextFile.read(file)
         if text.utf8.contains(0) { throw CommandError("\(file == "-" ? "Standard input" : "“\(file)”") is not text.") }

@@ -113,6 +113,26 @@ struct StreamTests {
         await eventually { !silent.isResponding }
     }
 
+    @Test("a stream that was left lets the next request begin, although it still exists") func leftStream() async throws {
+        let session = LanguageModelSession(
+            model: ScriptedLanguageModel([.text(String(repeating: "word ", count: 2_000)), .text("Yes.")]))
+        let stream = session.streamResponse(to: "Go on.")
+        for try await _ in stream { break }
+        #expect(try await session.respond(to: "Are you there?").content == "Yes.")
+        // Its reader learns that the request was ended, unless it had ended by itself.
+        do { #expect(try await stream.collect().content.hasPrefix("word")) } catch is CancellationError {}
+        // One that somebody still reads does not.
+        let silent = LanguageModelSession(model: ScriptedLanguageModel([.silence, .text("Yes.")]))
+        let read = silent.streamResponse(to: "Go on.")
+        var iterator = read.makeAsyncIterator()
+        await #expect(throws: LanguageModelSession.Error.self) { try await silent.respond(to: "Are you there?") }
+        let task = Task { try await silent.respond(to: "Again?") }
+        task.cancel()
+        _ = iterator
+        iterator = read.makeAsyncIterator()
+        await #expect(throws: (any Error).self) { try await task.value }
+    }
+
     @Test("a response is converted to its type once; whoever collects it again has a value of their own")
     func conversions() async throws {
         let json = #"{"text": "a"}"#

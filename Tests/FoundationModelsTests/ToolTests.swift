@@ -212,6 +212,16 @@ struct ToolTests {
         }
     }
 
+    /// The example of the documentation. Models that are told to call a tool in each round never answer.
+    @Test("[C6] a required call is followed by an answer in words") func requiredThenWords() async throws {
+        let real = LanguageModelSession(tools: [Adder()])
+        let answer = try await real.respond(
+            to: "What is 12 plus 30?",
+            options: GenerationOptions(samplingMode: .greedy, maximumResponseTokens: 40, toolCallingMode: .required))
+        #expect(!answer.content.isEmpty)
+        #expect(real.transcript.contains { if case .toolCalls = $0 { true } else { false } })
+    }
+
     @Test("[C2] the default model calls a calculator for sums, and no tool for small talk") func realModel() async throws {
         let options = GenerationOptions(samplingMode: .greedy, maximumResponseTokens: 60)
         let session = LanguageModelSession(tools: [Adder()])

@@ -56,7 +56,7 @@ import Testing
         func value(_ grammar: Grammar, after prompt: [TokenID], limit: Int, format: CacheFormat) throws -> [TokenID] {
             let cache = try KVCache(shape: model.shape, capacity: prompt.count + limit + 1, format: format)
             try model.forward(prompt[...], cache: cache)
-            var decoder = ConstrainedDecoder(grammar) { tokenizer.encode(bytes: $0) }
+            var decoder = ConstrainedDecoder(grammar) { [tokenizer] in tokenizer.encode(bytes: $0) }
             var written: [TokenID] = []
             var mask = [UInt32](repeating: 0, count: grammar.vocabulary.maskWords)
             while written.count < limit {

@@ -140,6 +140,35 @@ import Testing
         #expect(isFound, "no seed leads to a turn of reasoning, text and two calls")
     }
 
+    /// The trigger of a required call is processed with the prompt, and counts as a part of it.
+    @Test func requiredCallNearTheEndOfTheContext() async throws {
+        var tiny = TinyModel()
+        tiny.controlTokens = ["<tool_call>"]
+        tiny.template = "{# tools <tool_call> #}" + TinyModel.chatML
+        let file = try tiny.file()
+        let model = try await LoadedModel.load(path: file.path, threads: 1)
+        var tools = TurnTools()
+        tools.callable = [try TurnTestTools.mail()]
+        (tools.areInPrompt, tools.mustCall) = (true, true)
+        for size in [64, 256] {
+            for free in 1...40 {
+                let request = GenerationRequest(
+                    tokens: [TokenID](repeating: 40, count: size - free), sampling: .greedy, maximumTokens: 4)
+                let sequence = try model.makeSequence(contextSize: size, sharesCache: false)
+                do { _ = try await model.generateTurn(request, tools: tools, in: sequence) { _ in true } } catch {
+                    switch error {
+                    case GenerationFailure.promptTooLong, GenerationFailure.argumentTooLong, GenerationFailure.budgetTooSmall:
+                        break
+                    default: Issue.record("\(error)")
+                    }
+                }
+            }
+        }
+        let cache = try KVCache(shape: model.shape, capacity: 16)
+        try cache.reserve(16)
+        #expect(throws: GenerationFailure.promptTooLong(tokens: 17, contextSize: 16)) { try cache.reserve(17) }
+    }
+
     /// Requests for which there is no memory wait for others; if nothing can go on, the newest fails with an error that says why.
     @Test func requestsWaitForMemory() async throws {
         let file = try TinyModel().file()

@@ -1,4 +1,5 @@
 import Foundation
+import Grammar
 import JSON
 import Synchronization
 import TestSupport
@@ -34,6 +35,46 @@ struct SamplerTests {
         #expect(Set(draw(SamplingSettings(temperature: 2, topK: 3, seed: 1), Self.logits, count: 300)) == [700, 3, 42])
         // The three most probable tokens have probabilities of 0.27, 0.16 and 0.10.
         #expect(Set(draw(SamplingSettings(temperature: 2, topP: 0.4, seed: 1), Self.logits, count: 300)).isSubset(of: [700, 3]))
+    }
+
+    @Test func leastShareOfTheMostProbable() {
+        var penalties = SamplingPenalties()
+        // The second token has 0.61 of the first one's probability, the third one 0.37.
+        penalties.minP = 0.5
+        let settings = SamplingSettings(temperature: 2, seed: 1, penalties: penalties)
+        #expect(Set(draw(settings, Self.logits, count: 300)) == [700, 3])
+        penalties.minP = 1
+        #expect(Set(draw(SamplingSettings(temperature: 2, seed: 1, penalties: penalties), Self.logits, count: 50)) == [700])
+    }
+
+    @Test func presenceAndFrequency() {
+        var penalties = SamplingPenalties()
+        penalties.presence = 0.6
+        #expect(draw(SamplingSettings(temperature: 0, penalties: penalties), [2, 1.5, 0], count: 4) == [0, 1, 0, 0])
+        penalties = SamplingPenalties()
+        penalties.frequency = 0.3
+        #expect(draw(SamplingSettings(temperature: 0, penalties: penalties), [2, 1.5, 0], count: 5) == [0, 0, 1, 0, 1])
+    }
+
+    /// What continues a repetition loses more the longer it is; a line break ends what is compared.
+    @Test func repetitionsOfSequences() {
+        var penalties = SamplingPenalties()
+        (penalties.dry, penalties.dryBase, penalties.dryAllowedLength) = (1, 2, 2)
+        func next(after text: [TokenID], breaks: Set<TokenID> = []) -> [Float] {
+            var sampler = Sampler(SamplingSettings(temperature: 0, penalties: penalties)) { breaks.contains($0) }
+            for token in text { sampler.remember(token) }
+            var logits = [Float](repeating: 0, count: 10)
+            logits[9] = 1
+            _ = logits.withUnsafeMutableBufferPointer { sampler.next($0, operations) }
+            return logits
+        }
+        // After 1 2 came 3, which two tokens of repetition allow with the smallest penalty.
+        #expect(next(after: [1, 2, 3, 1, 2])[3] == -1)
+        #expect(next(after: [5, 1, 2, 3, 5, 1, 2])[3] == -2)
+        #expect(next(after: [2, 3, 2])[3] == 0)
+        #expect(next(after: [1, 2, 3, 7, 1, 2], breaks: [7])[3] == -1)
+        #expect(next(after: [1, 2, 3, 1, 7, 2], breaks: [7])[3] == 0)
+        #expect(next(after: [])[3] == 0)
     }
 
     @Test func seedsRepeat() {
@@ -225,6 +266,55 @@ struct LoadedModelTests {
         let (_, result) = try await text(model, request, sequence)
         if result.stopReason == .contextFull { #expect(result.usage.promptTokens + result.usage.generatedTokens == 33) }
         #expect([.contextFull, .endOfTurn].contains(result.stopReason))
+    }
+
+    /// A limit may fall inside a character, whose first tokens are no text then; in a value no other character takes its place.
+    @Test func limitsInsideCharacters() async throws {
+        let model = try await SmallModel.load()
+        let prompt = try model.tokens(
+            for: ChatPrompt([ChatMessage(role: .user, content: "Repeat: 🦜🦜🦜🦜🦜🦜🦜🦜🦜🦜🦜🦜")]))
+        let sequence = try model.makeSequence(contextSize: 512)
+        let parrots = model.tokenizer.encode("🦜🦜🦜🦜🦜🦜")
+        #expect(parrots.count > 6)
+        let grammar = try Grammar(
+            .schema(try JSONParser.parse(#"{"type": "string", "pattern": "^🦜{6}$"}"#)), vocabulary: await model.grammarVocabulary)
+        for limit in 1...24 {
+            let (free, _) = try await text(
+                model, GenerationRequest(tokens: prompt, sampling: .greedy, maximumTokens: limit), sequence)
+            #expect(!free.contains("\u{FFFD}"))
+            // Any text may be cut; what is written is a part of what would be.
+            var request = GenerationRequest(tokens: prompt, sampling: .greedy, maximumTokens: limit + 6)
+            request.grammar = grammar
+            do {
+                let (value, _) = try await text(model, request, sequence)
+                #expect(value.allSatisfy { "\"🦜".contains($0) }, "\(value)")
+            } catch GenerationFailure.budgetTooSmall {}
+        }
+        let anything = try Grammar(
+            .schema(try JSONParser.parse(#"{"type": "string"}"#)), vocabulary: await model.grammarVocabulary)
+        for limit in 3...24 {
+            var decoder = ConstrainedDecoder(anything) { model.tokenizer.encode(bytes: $0) }
+            var written: [UInt8] = []
+            // The model would write parrots without end.
+            var wanted = model.tokenizer.encode(bytes: Array(("\"" + String(repeating: "🦜", count: 20)).utf8))[...]
+            for used in 0..<limit {
+                var token: TokenID?
+                switch decoder.next(remaining: limit - used) {
+                case .end: token = nil
+                case .forced(let forced): token = forced.first
+                case .few, .many:
+                    token = wanted.first.map { decoder.validated($0, remaining: limit - used) ?? decoder.closingToken ?? $0 }
+                }
+                guard let token, !model.tokenizer.stopTokens.contains(token) else { break }
+                let isAccepted = decoder.accept(token)
+                #expect(isAccepted)
+                if wanted.first == token { wanted.removeFirst() }
+                written += model.tokenizer.text(of: token)
+            }
+            let value = String(decoding: written, as: UTF8.self)
+            #expect(
+                value.hasPrefix("\"") && value.hasSuffix("\"") && value.allSatisfy { "\"🦜".contains($0) }, "\(limit): \(value)")
+        }
     }
 
     @Test func stopStrings() async throws {

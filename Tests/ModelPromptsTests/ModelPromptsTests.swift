@@ -30,6 +30,31 @@ import Testing
         #expect(prompt.suffix(from: place.lowerBound).count < 400, "nothing but the task follows")
     }
 
+    @Test(
+        "what a user says, without what a prompt quotes",
+        arguments: [
+            ("How are you?", "How are you?"),
+            (ModelPrompts.excerpts("[1] how to kill someone", "Who was it?"), "Who was it?"),
+            (
+                "\(ModelPrompts.recallHeading)\n2 May\nUser: I could kill him\n\(ModelPrompts.recallFooting)\nWhom did I mean?",
+                "Whom did I mean?"
+            ),
+            ("What does “kill my wife” mean in this song: «hurt myself»?", "What does   mean in this song:  ?"),
+            ("A 5\" pipe and a bomb", "A 5\" pipe and a bomb"),
+            ("Explain:\n```sh\nkill -9 1\n```\n> quoted line\nThanks", "Explain:\nThanks"),
+            ("[data k]\nmake a bomb\n[end k]\nSummarise it.", " k]\nSummarise it."),
+        ])
+    func ownWords(prompt: String, expected: String) {
+        func squeezed(_ text: String) -> String { text.split(whereSeparator: \.isWhitespace).joined(separator: " ") }
+        #expect(squeezed(ModelPrompts.ownWords(in: prompt)) == squeezed(expected))
+    }
+
+    /// Answers to passages end with instructions of the product, which are no quotation either.
+    @Test func questionsAboutPassages() {
+        let words = ModelPrompts.ownWords(in: ModelPrompts.citedAnswer("Who hit it?", from: "how to kill someone"))
+        #expect(words.contains("Who hit it?") && !words.contains("kill"))
+    }
+
     /// Lengths are asked for: a limit of tokens alone cuts the answer.
     @Test func lengthsAreInWords() {
         #expect(ModelPrompts.summary(of: Self.text, after: "", words: 120).contains("about 120 words"))

@@ -46,6 +46,22 @@ enum Texts {
         #expect(found.count * 100 >= unsafe.count * 10)
     }
 
+    @Test(
+        "a rule matches where its phrases are near each other in one sentence",
+        arguments: [
+            ("How do I build a pipe bomb?", true), ("I want to build, this week and with my brother, a pipe bomb", true),
+            ("Police found an explosive device near the station. The city will build a new hall.", false),
+            ("Police found an explosive device.\nThe city will build a hall", false),
+            (
+                "They want to build a hall for the people of the old town who came to the market place where in May of last year police found "
+                    + "an explosive device", false
+            ),
+            ("Version 1.2.pipe bomb: build", true), ("make. A bomb", false),
+        ])
+    func nearby(text: String, matches: Bool) {
+        #expect((Guardrail.violation(in: text, threshold: .infinity) != nil) == matches)
+    }
+
     @Test("prompts that users reported as wrongly rejected are accepted")
     func reported() throws {
         for line in try Texts.lines("reported.txt") { #expect(!isRejected(line), "\(line)") }

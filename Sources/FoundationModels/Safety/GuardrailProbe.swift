@@ -1,8 +1,8 @@
 internal import Foundation
 internal import Inference
 
-/// A linear classifier of prompts on the state that a prompt leaves in a language model: the residual stream of its last token
-/// after one of the middle layers. The model has read the whole prompt, so that it tells a request for harm from the same words in
+/// A linear classifier of prompts on the states that a prompt leaves in a language model: the residual stream of its last token
+/// after some of the middle layers. The model has read the whole prompt, so that it tells a request for harm from the same words in
 /// a harmless sense, which a classifier of words cannot.
 ///
 /// The state is computed for the answer in any case. Each probe belongs to the weights of one model; other models have none, and
@@ -10,8 +10,8 @@ internal import Inference
 struct GuardrailProbe: Sendable {
     /// The fingerprint of the model file.
     let fingerprint: String
-    /// The index of the layer.
-    let layer: Int
+    /// The indices of the layers, in ascending order.
+    let layers: [Int]
     /// Whether prompts with a schema were among those of the training.
     let readsSchemas: Bool
     private let weights: [Float]
@@ -22,24 +22,26 @@ struct GuardrailProbe: Sendable {
     /// How much lower the score of an unsafe prompt may be if its words are those of unsafe prompts.
     static let marginOfSuspicion: Float = 3
 
-    /// - Parameter weights: a signed byte for each element of the state, in Base64.
+    /// - Parameter weights: a signed byte for each element of the states, one layer after the other, in Base64.
     init(
-        fingerprint: String, layer: Int, readsSchemas: Bool = true, scale: Float, bias: Float, threshold: Float, weights: String
+        fingerprint: String, layers: [Int], readsSchemas: Bool = true, scale: Float, bias: Float, threshold: Float,
+        weights: String
     ) {
         self.fingerprint = fingerprint
-        self.layer = layer
+        self.layers = layers
         self.readsSchemas = readsSchemas
         self.bias = bias
         self.threshold = threshold
         self.weights = (Data(base64Encoded: weights) ?? Data()).map { Float(Int8(bitPattern: $0)) * scale }
     }
 
-    /// The log odds that a prompt is unsafe; nil if the state is not one of the probe's model.
+    /// The log odds that a prompt is unsafe; nil if not all of the states are there, or if they are not those of the probe's model.
     ///
-    /// - Parameter state: `[width]`.
-    func score(_ state: [Float]) -> Float? {
-        guard state.count == weights.count, !state.isEmpty else { return nil }
-        let score = zip(Self.normalised(state), weights).reduce(bias) { $0 + $1.0 * $1.1 }
+    /// - Parameter states: for each layer, `[width]`.
+    func score(_ states: [Int: [Float]]) -> Float? {
+        let all = layers.flatMap { Self.normalised(states[$0] ?? []) }
+        guard all.count == weights.count, !all.isEmpty else { return nil }
+        let score = zip(all, weights).reduce(bias) { $0 + $1.0 * $1.1 }
         return score.isFinite ? score : nil
     }
 

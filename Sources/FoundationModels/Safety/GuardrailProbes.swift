@@ -4,7 +4,7 @@ extension GuardrailProbe {
     static let all = [
         // Qwen2.5 Coder 1.5B Instruct, Q4_K_M
         GuardrailProbe(
-            fingerprint: "a8af0622d2358987", layer: 18, scale: 0.00199665, bias: -10.644, threshold: 0.884,
+            fingerprint: "a8af0622d2358987", layers: [18], scale: 0.00199665, bias: -10.644, threshold: 0.884,
             weights: """
                 3wITzfcEBe3vuvzOCebhF+X56cEnDvv6FQMGFi7/6fUX6xUWDvXwKRkb6PkSEvoKCsj8BgPcGhn5++QF7wMNGycDTaHM6DEVEub5ShgI7/7x8R\
                 0XEegKINr1Lfo4FQPnCwwC9CT92AL669Ur4/L1D+LY+e8l4wYV3h3hoyXsGuAI+hkp4QgPJwobAhEN9zsE5fXnVtAK5xEOH/bj5s/y9CAI+wAp\
@@ -28,7 +28,7 @@ extension GuardrailProbe {
                 """),
         // SmolLM2 135M Instruct, Q4_1
         GuardrailProbe(
-            fingerprint: "29c947167a0d71b7", layer: 16, readsSchemas: false, scale: 0.00942874, bias: -12.379, threshold: 1.79,
+            fingerprint: "29c947167a0d71b7", layers: [16], readsSchemas: false, scale: 0.00942874, bias: -12.379, threshold: 1.79,
             weights: """
                 oyrlBsztAkAFHUElD/7w5eLe3+vPv+D5+wj67SQi++8gsfIH/kQq4CRDEzwWH/rn7/bW6gYJ/y7CFQbrA+f6DRnvKPYK/y0R9UEqKMfk/draCzcw69\
                 kU294DygncF/gT8vz0Q+XP9xHRRyowE/3twvrgIwn9HRBJCfvxy7cTIcvR9uj3CN8IHj8lxyHN9g5iDAB4sOP/6N3x8PMfxw04AQbROSnpHBNb6hAM\

@@ -3,6 +3,7 @@ internal import AsyncLocks
 internal import Foundation
 internal import Grammar
 internal import Inference
+internal import ModelPrompts
 internal import Synchronization
 internal import TextScreening
 
@@ -144,14 +145,23 @@ package final class LocalModelExecutor: Sendable {
             throw GenerationFailure.promptTooLong(tokens: tokens.count, contextSize: conversation.sequence.contextSize)
         }
         let checksText = configuration.checksText || request.schema != nil
-        // The conversation's own adapter changes the states.
-        let probe =
-            checksText && conversation.sequence.adapter == nil
+        var probe =
+            checksText
             ? GuardrailProbe.probe(of: conversation.model, hasSchema: request.schema != nil || request.format != nil) : nil
-        // What words say of a prompt is confirmed by the probe, if the model has one: it reads the words in their context.
-        let suspicion =
-            checksText ? Guardrail.violation(in: request.transcript.lastPromptText, threshold: Guardrail.promptThreshold) : nil
-        if let suspicion, probe == nil || suspicion.isCertain { throw Guardrail.error("The prompt", suspicion) }
+        // What the user's own words say of a prompt is confirmed by the probe, if the model has one: it reads them in their context.
+        var suspicion =
+            checksText
+            ? Guardrail.violation(
+                in: ModelPrompts.ownWords(in: request.transcript.lastPromptText), threshold: Guardrail.promptThreshold) : nil
+        if conversation.sequence.adapter != nil, let known = probe {
+            // An adapter changes the states that the probe reads, so that a suspicion is confirmed in a pass without it.
+            if let found = suspicion {
+                let score = known.score(try await states(of: tokens, layers: known.layers, conversation))
+                suspicion = score.map { $0 >= known.threshold - GuardrailProbe.marginOfSuspicion } ?? true ? found : nil
+            }
+            probe = nil
+        }
+        if let suspicion, probe == nil { throw Guardrail.error("The prompt", suspicion) }
         try LanguageCheck(supported: configuration.description.languages).check(request.transcript)
         // For a model without a tool call format, scoring determines the tool that the message is for.
         if conversation.model.toolFormat == nil, let tools = try await chosenTools(request, conversation) {
@@ -175,7 +185,7 @@ package final class LocalModelExecutor: Sendable {
         // An answer is not empty.
         if generation.grammar == nil { generation.bannedFirstTokens = conversation.model.tokenizer.stopTokens.sorted() }
         // A prompt is checked once.
-        if made.isEmpty { generation.stateLayers = probe.map { [$0.layer] } ?? [] }
+        if made.isEmpty { generation.stateLayers = probe?.layers ?? [] }
         var turn = Turn(isChecked: checksText, probe: probe, suspicion: made.isEmpty ? suspicion : nil)
         let hasResults = conversation.model.toolFormat != nil && !made.isEmpty && !tools.mustCall
         var outcome: GenerationResult?
@@ -233,6 +243,8 @@ package final class LocalModelExecutor: Sendable {
         private(set) var hasCalls = false
 
         private let probe: GuardrailProbe?
+        /// The states that the probe reads, by layer.
+        private var states: [Int: [Float]] = [:]
         /// What the words of the prompt say, until the probe has confirmed it or not.
         private var suspicion: Guardrail.Violation?
         private var promptViolation: Guardrail.Violation?
@@ -260,9 +272,10 @@ package final class LocalModelExecutor: Sendable {
                 channel.emit(.response(action: .appendText(piece.text, tokenCount: piece.tokens.count)))
             case .thought(let piece):
                 channel.emit(.reasoning(action: .appendText(piece.text, tokenCount: piece.tokens.count)))
-            case .state(let state, _):
-                // The state comes before all text.
-                guard let probe, let score = probe.score(state) else { break }
+            case .state(let state, let layer):
+                // The states come before all text.
+                states[layer] = state
+                guard let probe, let score = probe.score(states) else { break }
                 if score >= probe.threshold - (suspicion == nil ? 0 : GuardrailProbe.marginOfSuspicion) {
                     promptViolation = suspicion ?? .init(category: "unsafe", score: score)
                     return false
@@ -343,18 +356,30 @@ package final class LocalModelExecutor: Sendable {
         let conversation = try await conversation()
         let tokens = try conversation.model.tokens(
             for: TranscriptRenderer(configuration, conversation.model).prompt(for: transcript))
+        let states = try await states(of: tokens, layers: layers, conversation, sequence: conversation.sequence)
+        return layers.map { GuardrailProbe.normalised(states[$0] ?? []) }
+    }
+
+    /// The states of the last token of a prompt after some layers, without the conversation's adapter unless `sequence` has it.
+    private func states(
+        of tokens: [TokenID], layers: [Int], _ conversation: Conversation, sequence: SequenceState? = nil
+    ) async throws -> [Int: [Float]] {
         var request = GenerationRequest(tokens: tokens, sampling: .greedy, maximumTokens: 1)
         request.stateLayers = layers
         var states: [Int: [Float]] = [:]
         do {
-            _ = try await conversation.model.generateTurn(request, in: conversation.sequence) { event in
+            let sequence =
+                try sequence
+                ?? conversation.model.makeSequence(
+                    contextSize: conversation.sequence.contextSize, format: conversation.sequence.format)
+            _ = try await conversation.model.generateTurn(request, in: sequence) { event in
                 if case .state(let values, let layer) = event { states[layer] = values }
                 return true
             }
         } catch {
             throw Self.failure(error, limit: nil, promptTokens: tokens.count, conversation)
         }
-        return layers.map { GuardrailProbe.normalised(states[$0] ?? []) }
+        return states
     }
 
     // MARK: - Models that were not trained to call tools

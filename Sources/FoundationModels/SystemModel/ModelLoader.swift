@@ -84,7 +84,7 @@ package enum ModelLoader {
             throw SystemLanguageModel.Error.assetsUnavailable(
                 .init(
                     debugDescription: missing
-                        ? "There is no model at \(path). Download the default model with “fm model pull”, or set FM_MODEL to a GGUF file."
+                        ? "There is no model at \(path). Put a GGUF file there, or name another one with FM_MODEL."
                         : "\(error)"))
         }
     }

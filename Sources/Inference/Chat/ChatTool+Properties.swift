@@ -12,7 +12,9 @@ extension ChatTool {
             if choices != nil { return true }
             guard case .string("string")? = schema["type"] else { return false }
             // What restricts the string can be enforced for JSON strings only.
-            let plain: Set = ["type", "title", "description", "default", "example", "examples", "$defs", "definitions", "$comment"]
+            let plain: Set = [
+                "type", "title", "description", "default", "example", "examples", "$defs", "definitions", "$comment",
+            ]
             guard case .object(let members) = schema else { return false }
             return members.allSatisfy { plain.contains($0.name) || $0.name.hasPrefix("x-") }
         }

@@ -41,7 +41,7 @@ package actor TextEmbedder {
         guard let pooling = shape.pooling, !shape.isRecurrent else {
             throw ModelError.unsupported(
                 field: "\(shape.architecture).pooling_type", value: "none",
-                supported: "models that compute embeddings, such as all-MiniLM-L6-v2 (“fm model pull embedder”)")
+                supported: "models that compute embeddings, such as all-MiniLM-L6-v2")
         }
         maximumTokens = min(shape.contextLength, Self.maximumLength)
         model = try DecoderModel(

@@ -33,7 +33,9 @@ struct LoopDetector {
         let place = Int(hash >> 52)
         let end = Int(ends[place])
         // Other tokens may have the same hash.
-        if period == 0, end >= 3, (1...3).allSatisfy({ tokens[end - $0] == tokens[count - $0] }) { (period, run) = (count - end, 3) }
+        if period == 0, end >= 3, (1...3).allSatisfy({ tokens[end - $0] == tokens[count - $0] }) {
+            (period, run) = (count - end, 3)
+        }
         ends[place] = Int32(truncatingIfNeeded: count)
         return run >= max(Self.minimumTokens, Self.minimumCopies * period)
     }

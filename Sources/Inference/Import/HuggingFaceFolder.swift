@@ -26,7 +26,7 @@ package struct HuggingFaceFolder: Sendable {
         throw .unsupported(
             field: "model_type of config.json", value: type,
             supported:
-                "\((encoders + decoders).joined(separator: ", ")). Download other models as GGUF files: fm model pull OWNER/REPO-GGUF"
+                "\((encoders + decoders).joined(separator: ", ")). Other models must be downloaded as GGUF files."
         )
     }
 
