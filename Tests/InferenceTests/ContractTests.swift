@@ -160,7 +160,9 @@ import Testing
             }
             let tokens = try model.tokens(for: ChatPrompt([instructions, ChatMessage(role: .user, content: prompt)]))
             cases.append(
-                Case(tokens: tokens, limit: grammar == nil ? 24 : 80, grammar: grammar, format: format, line: String(line)))
+                Case(
+                    tokens: tokens, limit: grammar.map { max(80, $0.matcher().shortestTokens.count + 40) } ?? 24,
+                    grammar: grammar, format: format, line: String(line)))
         }
         try check(cases, try await answers(cases))
     }

@@ -268,6 +268,42 @@ struct LoadedModelTests {
         #expect([.contextFull, .endOfTurn].contains(result.stopReason))
     }
 
+    /// A model that repeats itself endlessly is ended, and what it wrote stays; a value is closed, unless its schema asks for more.
+    @Test func endlessAnswers() async throws {
+        var tiny = TinyModel()
+        tiny.context = 4_096
+        let file = try tiny.file()
+        let model = try await LoadedModel.load(path: file.path, threads: 1)
+        let sequence = try model.makeSequence(contextSize: 4_096, sharesCache: false)
+        func answer(_ limit: Int?, _ schema: String? = nil, detects: Bool = true) async throws -> (String, GenerationResult) {
+            var request = GenerationRequest(tokens: [40, 41, 42], sampling: .greedy, maximumTokens: limit)
+            request.bannedTokens = model.tokenizer.stopTokens.sorted()
+            request.detectsLoops = detects
+            if let schema {
+                request.grammar = try Grammar(.schema(try JSONParser.parse(schema)), vocabulary: await model.grammarVocabulary)
+            }
+            return try await text(model, request, sequence)
+        }
+        let (_, ended) = try await answer(3_000)
+        #expect(ended.stopReason == .loop && (1_024..<2_700).contains(ended.usage.generatedTokens))
+        // A limit that is near ends it anyway, and the detection can be turned off.
+        #expect(try await answer(1_100).1.stopReason == .maximumTokens)
+        #expect(try await answer(2_000, detects: false).1.stopReason == .maximumTokens)
+
+        let list = #"{"type": "array", "items": {"enum": ["a", "b"]}}"#
+        let (written, closed) = try await answer(3_000, list)
+        #expect(closed.stopReason == .loop)
+        guard case .array(let elements) = try JSONParser.parse(written) else {
+            Issue.record("\(written.suffix(40))")
+            return
+        }
+        // What was written before it was closed is what would be written without the detection.
+        let (whole, _) = try await answer(2_800, list, detects: false)
+        #expect(elements.count > 100 && whole.hasPrefix(written.dropLast()))
+        let (_, more) = try await answer(3_000, #"{"type": "array", "minItems": 2000, "items": {"enum": ["a", "b"]}}"#)
+        #expect(more.stopReason != .loop)
+    }
+
     /// A limit may fall inside a character, whose first tokens are no text then; in a value no other character takes its place.
     @Test func limitsInsideCharacters() async throws {
         let model = try await SmallModel.load()

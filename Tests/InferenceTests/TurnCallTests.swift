@@ -372,9 +372,8 @@ import Testing
     /// Formats without an end of calls have one call.
     @Test func formatWithOneCall() throws {
         var turn = TestTurn(chat: try TurnTestTools.chat(TurnTestTemplate.single))
-        try turn.writes("", until: "{\"name\": \"")
-        turn.expectWritten("{\"name\": \"")
-        try turn.chooses(#"get_weather", "parameters":"#)
+        try turn.ends(PhaseEnd(reason: .stopString, calledTool: "get_weather"))
+        turn.expectWritten(#"{"name": "get_weather", "parameters":"#)
         try turn.fills(#" {"place": "Rome"}"#)
         turn.expectEnd()
         turn.expectWritten(#"{"name": "get_weather", "parameters": {"place": "Rome"}}"#)

@@ -57,7 +57,7 @@ import Testing
         events.finish(.success(()))
         let received = try await events.next()
         #expect(script(received) == script(sent))
-        #expect(script(received).count == 1 + 60 * 5)
+        #expect(script(received).count == 1 + 60 * 4)
         #expect(received.count < sent.count)
         let end = try await events.next()
         #expect(end.isEmpty)

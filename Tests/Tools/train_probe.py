@@ -1,40 +1,41 @@
-"""Trains the guardrail's probe for a model: logistic regression on the state that a prompt leaves in one of its layers.
+"""Trains the guardrail's probe for a model: logistic regression on the states that a prompt leaves in some of its layers.
 
-    fm states prompts.jsonl --layer 15 --layer 18 --layer 21 --out prompts.bin
-    Tests/Tools/train_probe.py prompts.jsonl prompts.bin --layers 15 18 21 --layer 18 --model NAME --fingerprint HEX
+    fm states prompts.jsonl --layer 14 --layer 18 --layer 22 --out prompts.bin
+    Tests/Tools/train_probe.py prompts.jsonl prompts.bin --layers 14 18 22 --model NAME --fingerprint HEX
 
-Each line of prompts.jsonl has `prompt`, `unsafe` (0 or 1), `author` and, for some, `instructions`. Needs numpy. Reports five-fold cross
-validation and validation on the prompts of each author after training on the others, and prints a line for GuardrailProbes.swift.
+Each line of prompts.jsonl has `prompt`, `unsafe` (0 or 1), `author`, and `kind`: `ordinary` for requests of people, `pairs` for unsafe
+requests and their harmless twins, which count three times, `long` for long texts, anything else. Needs numpy and scipy.
+
+Each prompt is scored by a probe that was trained without its author. The threshold is the one with the given share of ordinary requests
+above it, or --threshold. Prints what it finds, and a line for GuardrailProbes.swift.
 """
 import argparse, base64, json
 import numpy as np
-
-import logistic
-
-
-def fit(x, y, penalty):
-    """Classes count equally."""
-    return logistic.fit(x, y, penalty, np.where(y == 1, 0.5 / y.mean(), 0.5 / (1 - y.mean())))
+from scipy.optimize import minimize
 
 
-def auc(score, y):
-    order = np.argsort(score)
-    rank = np.empty(len(score))
-    rank[order] = np.arange(1, len(score) + 1)
-    positive = int(y.sum())
-    return (rank[y == 1].sum() - positive * (positive + 1) / 2) / (positive * (len(y) - positive))
-
-
-def found_at(score, y, alarms):
-    threshold = np.quantile(score[y == 0], 1 - alarms)
-    return (score[y == 1] > threshold).mean(), threshold
-
-
-def load(lines, states, count):
+def load(lines, states, layers):
     rows = [json.loads(line) for line in open(lines)]
-    values = np.fromfile(states, dtype=np.float32).reshape(len(rows), count, -1).astype(np.float64)
+    values = np.fromfile(states, dtype=np.float32).reshape(len(rows), layers, -1)
     values /= np.sqrt((values**2).mean(axis=2, keepdims=True))
     return rows, values
+
+
+def fit(x, y, counts, penalty):
+    """The weights of several divisions of the samples at once, `[features + 1, divisions]`; the constant last, without a penalty.
+
+    counts: `[samples, divisions]`: what each sample counts in each division."""
+    shape = (x.shape[1] + 1, counts.shape[1])
+
+    def loss(flat):
+        w = flat.reshape(shape).astype(np.float32)
+        z = x @ w[:-1] + w[-1]
+        error = counts * (1 / (1 + np.exp(-np.clip(z, -30, 30))) - y[:, None])
+        value = (counts * (np.logaddexp(0, z) - y[:, None] * z)).sum() + 0.5 * penalty * (w[:-1] ** 2).sum()
+        gradient = np.concatenate([x.T @ error + penalty * w[:-1], error.sum(0, keepdims=True)])
+        return float(value), gradient.astype(np.float64).ravel()
+
+    return minimize(loss, np.zeros(shape).ravel(), jac=True, method="L-BFGS-B", options={"maxiter": 250}).x.reshape(shape)
 
 
 def main():
@@ -42,54 +43,37 @@ def main():
     parser.add_argument("lines")
     parser.add_argument("states")
     parser.add_argument("--layers", type=int, nargs="+", required=True)
-    parser.add_argument("--layer", type=int)
-    parser.add_argument("--penalty", type=float, default=100)
-    parser.add_argument("--alarms", type=float, default=0.02)
-    parser.add_argument("--test", nargs=2, action="append", default=[])
+    parser.add_argument("--use", type=int, nargs="+", help="the layers of the probe; all by default")
+    parser.add_argument("--penalty", type=float, default=20, help="for each layer")
+    parser.add_argument("--pairs", type=float, default=3)
+    parser.add_argument("--alarms", type=float, default=0.0005)
+    parser.add_argument("--threshold", type=float)
     parser.add_argument("--model", default="")
     parser.add_argument("--fingerprint", default="")
     arguments = parser.parse_args()
     rows, states = load(arguments.lines, arguments.states, len(arguments.layers))
-    y = np.array([row["unsafe"] for row in rows])
+    used = arguments.use or arguments.layers
+    x = np.ascontiguousarray(states[:, [arguments.layers.index(layer) for layer in used]].reshape(len(rows), -1))
+    y = np.array([row["unsafe"] for row in rows], dtype=np.float32)
     authors = np.array([row["author"] for row in rows])
-    folds = np.random.default_rng(1).integers(0, 5, len(y))
-    for place, layer in enumerate(arguments.layers):
-        x = states[:, place]
-        for penalty in [30, 100, 300, 1000]:
-            score = np.zeros(len(y))
-            for fold in range(5):
-                w = fit(x[folds != fold], y[folds != fold], penalty)
-                score[folds == fold] = x[folds == fold] @ w[:-1] + w[-1]
-            text = f"layer {layer} penalty {penalty}: area {auc(score, y):.4f}, found at 1, 2, 5 %: " + " ".join(
-                f"{found_at(score, y, a)[0]:.3f}" for a in (0.01, 0.02, 0.05))
-            for author in sorted(set(authors)):
-                if len(set(y[authors == author])) < 2:
-                    continue
-                w = fit(x[authors != author], y[authors != author], penalty)
-                other = x[authors == author] @ w[:-1] + w[-1]
-                text += f" | {author}: {auc(other, y[authors == author]):.4f} {found_at(other, y[authors == author], 0.02)[0]:.3f}"
-            print(text)
-    if arguments.layer is None:
-        return
-    place = arguments.layers.index(arguments.layer)
-    x = states[:, place]
-    score = np.zeros(len(y))
-    for fold in range(5):
-        w = fit(x[folds != fold], y[folds != fold], arguments.penalty)
-        score[folds == fold] = x[folds == fold] @ w[:-1] + w[-1]
-    found, threshold = found_at(score, y, arguments.alarms)
-    print(f"cross-validated: {found:.3f} found at {arguments.alarms:.3f}, threshold {threshold:.3f}")
-    w = fit(x, y, arguments.penalty)
-    scale = np.abs(w[:-1]).max() / 127
-    quantised = np.round(w[:-1] / scale).astype(np.int8)
-    for lines, other in arguments.test:
-        other_rows, other_states = load(lines, other, len(arguments.layers))
-        labels = np.array([row["unsafe"] for row in other_rows])
-        other_score = other_states[:, place] @ (quantised * scale) + w[-1]
-        print(f"{lines}: area {auc(other_score, labels):.4f}, found {(other_score[labels == 1] > threshold).mean():.3f}, "
-              f"alarms {(other_score[labels == 0] > threshold).mean():.3f}")
-    print(f'GuardrailProbe(model: "{arguments.model}", fingerprint: 0x{arguments.fingerprint}, layer: {arguments.layer}, '
-          f"scale: {scale:.6g}, bias: {w[-1]:.5g}, threshold: {threshold:.4g},")
+    kinds = np.array([row.get("kind", "") for row in rows])
+    names = sorted(set(authors))
+    # One division without each author, and one with all.
+    counts = np.stack([authors != name for name in names] + [np.ones(len(rows), bool)], 1).astype(np.float32)
+    counts *= np.where(kinds == "pairs", arguments.pairs, 1)[:, None].astype(np.float32)
+    w = fit(x, y, counts, arguments.penalty * len(used))
+    all_scores = x @ w[:-1].astype(np.float32) + w[-1]
+    score = np.array([all_scores[row, names.index(author)] for row, author in enumerate(authors)])
+    ordinary = np.sort(score[(y == 0) & (kinds == "ordinary")])[::-1]
+    threshold = arguments.threshold or ordinary[int(len(ordinary) * arguments.alarms)]
+    above = score > threshold
+    print(f"threshold {threshold:.3f}: found {above[y == 1].mean():.3f}, of pairs {above[(y == 1) & (kinds == 'pairs')].mean():.3f}; alarms: "
+          + ", ".join(f"{kind} {above[(y == 0) & (kinds == kind)].mean():.4f}" for kind in ["ordinary", "pairs", "long"]))
+    weights = w[:-1, -1]
+    scale = np.abs(weights).max() / 127
+    quantised = np.round(weights / scale).astype(np.int8)
+    print(f'GuardrailProbe(model: "{arguments.model}", fingerprint: "{arguments.fingerprint}", layers: {used}, '
+          f"scale: {scale:.6g}, bias: {w[-1, -1]:.5g}, threshold: {threshold:.4g},")
     print(f'    weights: "{base64.b64encode(quantised.tobytes()).decode()}")')
 
 

@@ -20,7 +20,7 @@ struct GuardrailProbe: Sendable {
     let threshold: Float
 
     /// How much lower the score of an unsafe prompt may be if its words are those of unsafe prompts.
-    static let marginOfSuspicion: Float = 3
+    static let marginOfSuspicion: Float = 1.5
 
     /// - Parameter weights: a signed byte for each element of the states, one layer after the other, in Base64.
     init(

@@ -95,7 +95,9 @@ extension LanguageModelSession {
             abandoned?.cancel()
             let waits = state.withLock { state in
                 if abandoned != nil, state.progress === abandoned { state.isEnding = true }
-                guard state.isEnding, !state.hasSuccessor, !state.isRunningTools, !isInside else { return false }
+                guard state.isEnding, !state.hasSuccessor, !state.isRunningTools || abandoned != nil, !isInside else {
+                    return false
+                }
                 state.hasSuccessor = true
                 return true
             }

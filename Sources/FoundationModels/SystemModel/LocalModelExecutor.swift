@@ -174,8 +174,8 @@ package final class LocalModelExecutor: Sendable {
         tools.areInPrompt = !prompt.tools.isEmpty
         tools.mustCall = mode == .required && !tools.callable.isEmpty
         let made = request.transcript.callsOfLastPrompt
-        let repeatable = Set(request.enabledToolDefinitions.filter(\.isRepeatable).map(\.name))
-        tools.madeCalls = made.filter { !repeatable.contains($0.name) }
+        tools.repeatable = Set(request.enabledToolDefinitions.filter(\.isRepeatable).map(\.name))
+        tools.madeCalls = made
         let limit = request.generationOptions.maximumResponseTokens.map { max(1, $0) }
         var generation = GenerationRequest(
             tokens: tokens, sampling: SamplingSettings(request.generationOptions, conversation.defaults),
@@ -194,7 +194,7 @@ package final class LocalModelExecutor: Sendable {
             tools.onlyCalls = hasResults && conversation.model.defaults.answersFromResults
             outcome = try await generate(generation, tools, conversation.sequence, &turn, channel, conversation)
         }
-        if hasResults, !turn.hasCalls, turn.isEmpty {
+        if hasResults, !turn.hasCalls, turn.isEmpty, !turn.output.isUnsafe {
             let answer = renderer.answerPrompt(for: request.transcript, thinking: request.contextOptions.thinkingLevel)
             generation.tokens = try conversation.model.tokens(for: answer)
             (tools.callable, tools.onlyCalls) = ([], false)
@@ -426,17 +426,17 @@ package final class LocalModelExecutor: Sendable {
         let result: GenerationResult
         do {
             // The request's limit applies to the response, not to calls.
-            result = try await model.generateTurn(
-                GenerationRequest(
-                    tokens: tokens, sampling: SamplingSettings(request.generationOptions, conversation.defaults),
-                    grammar: try await format.grammar(for: model)),
-                in: conversation.sequence
-            ) { event in
+            var generation = GenerationRequest(
+                tokens: tokens, sampling: SamplingSettings(request.generationOptions, conversation.defaults),
+                grammar: try await format.grammar(for: model))
+            generation.detectsLoops = false
+            result = try await model.generateTurn(generation, in: conversation.sequence) { event in
                 if case .text(let piece) = event { text += piece.text }
                 return true
             }
             // Calls that were shortened would be calls with other arguments.
-            if result.stopReason == .contextFull {
+            if result.stopReason == .grammarLimit { throw GenerationFailure.grammarTooComplex }
+            if result.stopReason != .endOfTurn {
                 throw GenerationFailure.argumentTooLong(
                     tool: tools[0].name, argument: nil, contextSize: conversation.sequence.contextSize)
             }
@@ -509,19 +509,16 @@ extension SamplingSettings {
     /// mode, and everything without one. The model's repetition penalty is a part of its sampling: it does not change what is most
     /// probable.
     init(_ options: GenerationOptions, _ defaults: ModelDefaults) {
-        var penalties = options.penalties ?? SamplingPenalties()
-        if options.samplingMode != .greedy { penalties.repetition = penalties.repetition ?? defaults.repetitionPenalty }
         switch options.samplingMode?.kind {
-        case .greedy: self.init(temperature: 0, penalties: penalties)
+        case .greedy: self.init(temperature: 0)
         case .randomTopK(let k, let seed):
-            self.init(temperature: options.temperature ?? defaults.temperature ?? 1, topK: k, seed: seed, penalties: penalties)
+            self.init(temperature: options.temperature ?? defaults.temperature ?? 1, topK: k, seed: seed)
         case .randomProbabilityThreshold(let threshold, let seed):
-            self.init(
-                temperature: options.temperature ?? defaults.temperature ?? 1, topP: threshold, seed: seed, penalties: penalties)
+            self.init(temperature: options.temperature ?? defaults.temperature ?? 1, topP: threshold, seed: seed)
         case nil:
-            self.init(
-                temperature: options.temperature ?? defaults.temperature ?? 0.7, topK: defaults.topK, topP: defaults.topP,
-                penalties: penalties)
+            self.init(temperature: options.temperature ?? defaults.temperature ?? 0.7, topK: defaults.topK, topP: defaults.topP)
         }
+        penalties = options.penalties ?? SamplingPenalties()
+        if !isGreedy { penalties.repetition = penalties.repetition ?? defaults.repetitionPenalty }
     }
 }

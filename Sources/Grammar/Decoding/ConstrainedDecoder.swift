@@ -37,7 +37,7 @@ package struct ConstrainedDecoder: Sendable {
     package private(set) var shortenedAt: Int?
     /// Whether the document was shortened because it reached the limits of nesting or of the grammar's memory, rather than for lack
     /// of tokens.
-    package private(set) var isClosedByGrammar = false
+    package private(set) var isClosedAtLimit = false
     private let encode: @Sendable ([UInt8]) -> [Int32]
     /// Maximum number of bytes by which one token can lengthen the shortest ending.
     private let growth: Int
@@ -64,6 +64,8 @@ package struct ConstrainedDecoder: Sendable {
     }
 
     package var isComplete: Bool { matcher.isComplete }
+    /// Whether the text ends within a character.
+    package var isInsideCharacter: Bool { missingBytes > 0 }
 
     /// Whether the value of a member comes next.
     package var isAtMemberValue: Bool {
@@ -101,7 +103,7 @@ package struct ConstrainedDecoder: Sendable {
             let ending = shortestEnding()
             if mustEnd || ending.count >= remaining {
                 plan = ending[...]
-                isClosedByGrammar = isClosedByGrammar || mustEnd && ending.count < remaining
+                isClosedAtLimit = isClosedAtLimit || mustEnd && ending.count < remaining
                 noteShortening()
                 return ending.isEmpty ? .end : .forced(plan)
             }
@@ -112,9 +114,12 @@ package struct ConstrainedDecoder: Sendable {
         return .many
     }
 
-    /// Ends the document with the shortest ending, because no allowed token was found within the limits of the grammar.
-    /// Returns false if there is no ending either.
-    package mutating func endEarly() -> Bool {
+    /// Ends the document with the shortest ending.
+    ///
+    /// - Parameter atLimit: whether no allowed token was found within the limits of the grammar.
+    /// - Returns: false if there is nothing to add.
+    package mutating func endEarly(atLimit: Bool = false) -> Bool {
+        isClosedAtLimit = isClosedAtLimit || atLimit
         plan = shortestEnding()[...]
         noteShortening()
         return !plan.isEmpty

@@ -41,6 +41,8 @@ package struct TurnTools: Sendable {
     package var mustCall = false
     /// Whether the turn has calls only: it ends where the model begins an answer.
     package var onlyCalls = false
+    /// The names of tools that may be called again with the same arguments.
+    package var repeatable: Set<String> = []
     /// Calls that have been made for the same prompt, which are not made again.
     package var madeCalls: [ChatToolCall] = []
 
@@ -165,8 +167,8 @@ struct TurnPlan {
         switch state {
         case .thought:
             written += end.tokens
-            // An answer follows the reasoning also where the model ends its turn instead of the reasoning.
-            guard end.reason == .stopString || end.reason == .endOfTurn, let thinking = chat.thinkingFormat else {
+            // An answer follows the reasoning also where the model ends its turn instead of the reasoning, or never ends it.
+            guard [.stopString, .endOfTurn, .loop].contains(end.reason), let thinking = chat.thinkingFormat else {
                 return finish(end.reason)
             }
             written += vocabulary.encode(thinking.close)
@@ -238,7 +240,8 @@ struct TurnPlan {
         phase.stopStrings = request.stopStrings
         phase.stopTokens = request.stopTokens
         phase.bannedTokens = request.bannedTokens
-        phase.bannedFirstTokens = request.bannedFirstTokens
+        // Where a turn has calls only, the model may make none.
+        if !chat.tools.onlyCalls { phase.bannedFirstTokens = request.bannedFirstTokens }
         phase.detectsLoops = request.detectsLoops
         // Line breaks between the reasoning and the answer belong to neither.
         phase.trimsStart = hasThought
@@ -338,9 +341,8 @@ struct TurnPlan {
     // MARK: - Calls
 
     private func callPhase(_ kind: TurnPhase.Kind) -> TurnPhase {
-        var phase = TurnPhase(kind: kind, output: .call)
-        phase.detectsLoops = request.detectsLoops
-        return phase
+        // Calls with other arguments than the model wrote must not be made: an endless one fills the context, which is an error.
+        TurnPhase(kind: kind, output: .call)
     }
 
     /// The name of the next call.
@@ -380,6 +382,7 @@ struct TurnPlan {
     private mutating func next(
         after part: CallPart, _ end: PhaseEnd, _ calls: inout CallState, _ format: ToolFormat
     ) throws -> TurnStep {
+        if end.reason == .grammarLimit { throw GenerationFailure.grammarTooComplex }
         if end.reason == .contextFull || end.shortenedAt != nil {
             if let tool = calls.tool {
                 throw GenerationFailure.argumentTooLong(
@@ -544,9 +547,11 @@ struct TurnPlan {
         write(marked(format.afterArguments, calls))
         let call = ChatToolCall(id: calls.identifier, name: tool.name, arguments: .object(calls.members))
         // A repeated call indicates that the model has no further calls to make.
-        if (chat.tools.madeCalls + calls.calls).contains(where: {
-            $0.name == call.name && $0.arguments.isEqual(to: call.arguments)
-        }) {
+        if !chat.tools.repeatable.contains(call.name),
+            (chat.tools.madeCalls + calls.calls).contains(where: {
+                $0.name == call.name && $0.arguments.isEqual(to: call.arguments)
+            })
+        {
             return finish(.endOfTurn)
         }
         events.append(.call(call))
@@ -563,7 +568,7 @@ struct TurnPlan {
         // After a call a turn goes on with another call or ends. White space may come before the next trigger; the first token of
         // anything else ends the turn and is not part of it, like the token of an end of turn.
         var phase = callPhase(.free)
-        phase.maximumTokens = Self.maximumSpaces
+        phase.maximumTokens = Self.maximumSpaces + vocabulary.encodePlain(format.trigger).count
         phase.endsWithText = true
         callTriggers(format, in: &phase)
         phase.callableTools = []

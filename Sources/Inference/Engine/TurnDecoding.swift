@@ -42,6 +42,8 @@ final class TurnDecoding: Decoding {
     private var generated = 0
     private var end: PhaseEnd?
     private var isEnded = false
+    /// Whether the logits after the prompt are those of a token that is fixed.
+    private var skipsPromptLogits: Bool
     /// The number of rows of logits of the current pass that have been taken.
     private var row = 0
 
@@ -64,19 +66,21 @@ final class TurnDecoding: Decoding {
         var plan = plan
         let first = plan.begin()
         self.plan = plan
-        // Tokens with which the turn begins in any case are processed with the prompt.
-        prompt = request.tokens + first.written
-        guard prompt.count < contextSize else {
-            throw GenerationFailure.promptTooLong(tokens: prompt.count, contextSize: contextSize)
+        tokens = request.tokens + first.written
+        guard tokens.count < contextSize else {
+            throw GenerationFailure.promptTooLong(tokens: tokens.count, contextSize: contextSize)
         }
-        tokens = prompt
-        tokens.reserveCapacity(prompt.count + max(0, min(request.maximumTokens ?? .max, Self.expectedTokens)))
+        // Tokens with which the turn begins in any case are processed with the prompt, unless the states after the request's last
+        // token are wanted.
+        skipsPromptLogits = !request.stateLayers.isEmpty && !first.written.isEmpty
+        prompt = skipsPromptLogits ? request.tokens : tokens
+        tokens.reserveCapacity(tokens.count + max(0, min(request.maximumTokens ?? .max, Self.expectedTokens)))
         valid = prompt.count
-        start = prompt.count
+        start = tokens.count
         sampler = Sampler(request.sampling) { token in
             tokenizer.text(of: token).contains { Self.breaks.contains($0) }
         }
-        proposal = Proposal(prompt: request.proposesTokens && request.batchesForcedTokens ? prompt : nil)
+        proposal = Proposal(prompt: request.proposesTokens && request.batchesForcedTokens ? tokens : nil)
         result.usage.promptTokens = request.tokens.count
         phase = first.phase ?? TurnPhase(kind: .free)
         state = .comparison
@@ -117,9 +121,8 @@ final class TurnDecoding: Decoding {
         text = TextOutput(
             stops: phase.stopStrings, openings: phase.openings, trimsStart: phase.trimsStart, callableTools: phase.callableTools,
             callsNamedTools: phase.callsNamedTools)
-        let loops = phase.detectsLoops ? LoopDetector() : nil
         switch phase.kind {
-        case .free: state = .free(FreeState(loops: loops))
+        case .free: state = .free(FreeState(loops: phase.detectsLoops ? LoopDetector() : nil))
         case .constrained(let grammar):
             let decoder = ConstrainedDecoder(grammar) { [tokenizer] in tokenizer.encode(bytes: $0) }
             let limit = min(phase.maximumTokens ?? .max, contextSize - tokens.count)
@@ -129,7 +132,9 @@ final class TurnDecoding: Decoding {
                 chooser ?? TokenChooser(vocabulary: grammar.vocabulary, count: logitCount, nullBias: request.nullBias)
             chooser.reset()
             self.chooser = chooser
-            state = .constrained(ConstrainedState(decoder: decoder, chooser: chooser, limit: limit, loops: loops))
+            state = .constrained(
+                ConstrainedState(
+                    decoder: decoder, chooser: chooser, limit: limit, loops: phase.detectsLoops ? LoopDetector() : nil))
         case .choice(let options): state = .choice(options: options)
         case .comparison: state = .comparison
         }
@@ -295,6 +300,10 @@ final class TurnDecoding: Decoding {
         times.takeLogits(&result.usage)
         // Rows within forced tokens are not needed.
         defer { row += 1 }
+        if skipsPromptLogits {
+            skipsPromptLogits = false
+            return
+        }
         if isEnded || end != nil || proposal.isRejected || row < proposal.accepted { return }
         switch state {
         case .free(var free):
@@ -340,8 +349,7 @@ final class TurnDecoding: Decoding {
             }
             for token in phase.bannedFirstTokens { logits[Int(token)] = -.infinity }
         }
-        guard let drawn = sampler.next(logits, operations) else { throw GenerationFailure.unusableLogits }
-        let token = free.replacement ?? drawn
+        guard let token = free.replacement ?? sampler.next(logits, operations) else { throw GenerationFailure.unusableLogits }
         free.replacement = nil
         count()
         // Checked before the model's stop tokens, because a stop token of the phase may be one of them.
@@ -363,9 +371,14 @@ final class TurnDecoding: Decoding {
         }
     }
 
-    /// Whether the phase must end because it repeats itself endlessly. A limit of the request that is near ends it anyway.
+    /// A phase that has no more tokens left than this is not ended as a loop: its limit ends it soon.
+    private static let nearLimit = 256
+    /// A value whose shortest ending has more tokens than this must go on: its schema asks for more elements.
+    private static let maximumEnding = 16
+
+    /// Whether the phase must end because it repeats itself endlessly.
     private func isLoop(after token: TokenID, _ loops: inout LoopDetector?, limit: Int) -> Bool {
-        loops?.append(token) == true && limit - generated > LoopDetector.minimumTokens
+        loops?.append(token) == true && limit - generated > Self.nearLimit
     }
 
     private func takeConstrained(
@@ -393,7 +406,7 @@ final class TurnDecoding: Decoding {
                 }
                 // Finite logits without an allowed token: the grammar has reached its limits.
                 guard logits.contains(where: \.isFinite) else { throw GenerationFailure.unusableLogits }
-                guard constrained.decoder.endEarly() else { throw GenerationFailure.grammarTooComplex }
+                guard constrained.decoder.endEarly(atLimit: true) else { throw GenerationFailure.grammarTooComplex }
             }
         }
     }
@@ -406,7 +419,8 @@ final class TurnDecoding: Decoding {
     /// Why a constrained text ends: it is complete, or it was closed because it was endless or because there was no room for what
     /// the model wanted to write.
     private func endReason(_ constrained: ConstrainedState) -> StopReason {
-        if constrained.endedLoop || constrained.decoder.isClosedByGrammar { return .loop }
+        if constrained.endedLoop { return .loop }
+        if constrained.decoder.isClosedAtLimit { return .grammarLimit }
         if constrained.decoder.isComplete, constrained.decoder.shortenedAt == nil { return .endOfTurn }
         return constrained.limit == phase.maximumTokens ? .maximumTokens : .contextFull
     }
@@ -419,12 +433,14 @@ final class TurnDecoding: Decoding {
             guard constrained.decoder.accept(token) else { throw GenerationFailure.grammarTooComplex }
             accept(token, isForced: isForced, score)
             if end != nil { return }
-            if isLoop(after: token, &constrained.loops, limit: phase.maximumTokens ?? .max) {
+            if isLoop(after: token, &constrained.loops, limit: phase.maximumTokens ?? .max),
+                !constrained.decoder.isInsideCharacter, constrained.decoder.minimumTokenCount <= Self.maximumEnding
+            {
                 // The value is closed where it is: nothing of what was written changes.
                 constrained.endedLoop = true
                 constrained.loops = nil
                 constrained.step = nil
-                _ = constrained.decoder.endEarly()
+                if !constrained.decoder.endEarly() { end = PhaseEnd(reason: .loop) }
                 return
             }
         }

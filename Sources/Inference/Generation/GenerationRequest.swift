@@ -50,8 +50,10 @@ package enum StopReason: String, Sendable {
     case endOfTurn
     /// A stop string or a stop token of the request appeared.
     case stopString
-    /// The response repeated itself or nested values endlessly. A guided value was closed where it was.
+    /// The response repeated itself endlessly. A guided value was closed where it was.
     case loop
+    /// A guided value was closed where it was, because it was nested too deeply or its grammar needed too much memory.
+    case grammarLimit
     /// `maximumTokens` was reached.
     case maximumTokens
     /// The context is full, so the response is incomplete.

@@ -1,8 +1,8 @@
 /// Recognises a text that repeats the same tokens endlessly: many copies of one cycle, token by token, in direct succession.
 ///
 /// A text with a refrain, a table of equal cells or a list of equal elements is no loop. The limits are far above what requests ask
-/// for, so that only a text that would fill the context is ended. Takes constant time per token for cycles of any length, and
-/// allocates nothing while a text has fewer tokens than the largest usual context.
+/// for, so that only a text that would fill the context is ended. Takes constant time per token. Cycles of any length are found unless
+/// each three tokens of the cycle occur several times in it. Nothing is allocated while a text has fewer than 4,096 tokens.
 struct LoopDetector {
     /// A text is a loop from this number of tokens on that continue one cycle.
     static let minimumTokens = 1_024

@@ -30,7 +30,7 @@ package struct SamplingSettings: Sendable, Equatable {
 
     package static let greedy = SamplingSettings(temperature: 0)
 
-    var isGreedy: Bool { temperature == 0 || topK == 1 || topP == 0 }
+    package var isGreedy: Bool { temperature == 0 || topK == 1 || topP == 0 }
     /// Whether all of `count` tokens can be drawn.
     func keepsAll(of count: Int) -> Bool { topK ?? count >= count && topP ?? 1 >= 1 && penalties.minP <= 0 }
 }
