@@ -65,6 +65,22 @@ package enum RefusalText {
     private static let warnings = [
         "you should not", "you shouldn't", "you must not", "i do not condone", "please do not", "do not",
     ]
+    /// Beginnings of words of prompts that contain a refusal or ask for one: translations, quotations, replies that decline.
+    private static let subjects = [
+        "translat", "quote", "quoting", "quotation", "declin", "refus", "apolog", "sorry", "unable", "can't", "cannot",
+        "couldn't", "won't",
+        "übersetz", "ablehn", "lehn", "absag", "entschuldig", "tradu", "désol", "excus", "rechaz", "disculp", "rifiut", "scus",
+        "recus",
+        "перевед", "перевод", "отказ", "откаж", "извин", "ترجم", "اعتذر", "رفض",
+    ]
+    /// The same in several words, or in languages without spaces.
+    private static let subjectPhrases = [
+        "can not", "could not", "will not", "not able to", "not help", "turn down", "say no", "kann nicht", "können nicht",
+        "nicht helfen", "nicht beantworten", "nicht möglich", "peux pas", "peut pas", "pouvons pas", "no puedo", "no puede",
+        "no podemos", "non posso", "non possiamo", "não posso", "não podemos", "не могу", "не можем", "không thể", "từ chối",
+        "dịch sang",
+        "لا أستطيع", "لا يمكن", "翻译", "翻譯", "翻訳", "无法", "無法", "不能", "拒绝", "拒絕", "できません", "断り", "번역", "거절", "수 없습니다",
+    ]
     private static let maximumLength = 400
     private static let maximumSentences = 3
 
@@ -86,6 +102,16 @@ package enum RefusalText {
         guard let subject = judgements.first(where: { words.hasPrefix($0) }) else { return false }
         let verdict = words.dropFirst(subject.count).drop { $0 == " " }
         return verdicts.contains { verdict.hasPrefix($0) }
+    }
+
+    /// Whether a prompt contains a refusal or asks for a text that may be one. What it is answered then may only sound like a refusal.
+    package static func isSubject(of prompt: some StringProtocol) -> Bool {
+        let text = prompt.lowercased().replacing("’", with: "'")
+        return subjectPhrases.contains { text.contains($0) }
+            || text.split { !$0.isLetter && $0 != "'" }.contains { word in
+                let word = word.drop { $0 == "'" }
+                return subjects.contains { word.hasPrefix($0) }
+            }
     }
 
     private static func declinesInAnotherLanguage(_ sentence: Substring) -> Bool {

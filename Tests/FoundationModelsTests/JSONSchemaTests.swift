@@ -52,6 +52,16 @@ struct JSONSchemaTests {
                 ##"{"a":[true]}"##, "{}"
             ),
             (##"{"$ref":"#/definitions/A","definitions":{"A":{"type":"boolean"}}}"##, "true", "1"),
+            // Only in the form of types, which have objects, a pattern matches the whole string.
+            (##"{"type":"array","items":{"type":"string","pattern":"^INV-"}}"##, ##"["INV-1"]"##, ##"["1"]"##),
+            (
+                ##"{"$defs":{"A":{"type":"string","pattern":"b"}},"type":"array","items":{"$ref":"#/$defs/A"}}"##, ##"["abc"]"##,
+                ##"["a"]"##
+            ),
+            (
+                ##"{"title":"T","type":"object","properties":{"a":{"type":"array","items":{"type":"string","pattern":"b"}}},"##
+                    + ##""required":["a"],"x-order":["a"],"additionalProperties":false}"##, ##"{"a":["b"]}"##, ##"{"a":["abc"]}"##
+            ),
         ])
     func kept(json: String, valid: String, invalid: String) throws {
         let schema = try Self.read(json)
@@ -144,6 +154,29 @@ struct JSONSchemaTests {
         }
     }
 
+    @Test("references of a moved schema lead to the same parts, also those in unknown keywords and below identifiers")
+    func moved() throws {
+        let schema = try JSONParser.parse(
+            ##"{"type":"object","properties":{"a":{"$ref":"#/components/A"},"b":{"$ref":"#/properties/a"},"##
+                + ##""own":{"$id":"http://example.com/own","$ref":"#/$defs/T","$defs":{"T":{"type":"boolean"}}}},"##
+                + ##""components":{"A":{"properties":{"n":{"$ref":"#/components/list/0"},"next":{"$ref":"#/components/A"}}},"##
+                + ##""list":[{"type":"integer"}],"note":{"$ref":"#/data"}}}"##)
+        let moved = schema.moved(to: "/$defs/X")
+        #expect(moved["properties"]?["own"] == schema["properties"]?["own"])
+        #expect(moved["components"]?["note"] == schema["components"]?["note"])
+        #expect(moved["properties"]?["b"]?["$ref"] == .string("#/$defs/X/properties/a"))
+        #expect(moved["components"]?["A"]?["properties"]?["n"]?["$ref"] == .string("#/$defs/X/components/list/0"))
+        let document = JSONValue.object([
+            .init("$ref", .string("#/$defs/X")), .init("$defs", .object([.init("X", moved)])),
+        ])
+        for source in [GrammarSource.schema(schema), .schema(document)] {
+            #expect(try Self.accepts(source, ##"{"a":{"n":1,"next":{"n":2}},"b":{"n":3},"own":true}"##))
+            for wrong in [##"{"a":{"n":"1"}}"##, ##"{"a":{"next":{"n":"1"}}}"##, ##"{"b":{"n":"1"}}"##, ##"{"own":1}"##] {
+                #expect(try !Self.accepts(source, wrong), "\(wrong)")
+            }
+        }
+    }
+
     @Test(
         "the description of a schema for the prompt says what its values are",
         arguments: [
@@ -224,6 +257,22 @@ struct JSONSchemaTests {
 
     @Generable struct Code {
         @Guide(.pattern(/[a-z]{2}/)) var text: String
+    }
+
+    @Generable struct Impossible {
+        @Guide(.minimumCount(3), .maximumCount(1)) var words: [String]
+    }
+
+    @Test("[C1] a guide of a tool's parameters that cannot be enforced is an error")
+    func guidesOfTools() throws {
+        try Transcript.ToolDefinition(name: "a", description: "", parameters: Code.generationSchema).checkGuides()
+        let tool = Transcript.ToolDefinition(name: "a", description: "", parameters: Impossible.generationSchema)
+        #expect {
+            try tool.checkGuides()
+        } throws: { error in
+            guard case LanguageModelError.unsupportedGenerationGuide(let guide) = error else { return false }
+            return guide.debugDescription.contains("a maximum count that is negative or less than the minimum count")
+        }
     }
 
     @Test("[C1] the pattern of an argument matches the whole string, as that of a response does")

@@ -20,6 +20,8 @@ import Testing
         // Documents that a limit of tokens cut off.
         #expect(try await explanation("{\"title\": \"\(text)") == text)
         #expect(try await explanation("[1, 2]") == nil)
+        // The prompt is about a refusal, so that the value is what it asks for.
+        #expect(try await explanation("\"\(text)\"", prompt: "Translate: Dabei kann ich Ihnen nicht helfen.") == nil)
         // An answer to a harmless question, and a refusal of an unsafe request.
         let judgement = "This is not allowed."
         #expect(try await explanation("\"\(judgement)\"", prompt: "Can I park my car in front of the fire station?") == nil)
@@ -33,9 +35,11 @@ import Testing
         "the default model declines, and its explanation can be read and streamed",
         .enabled(if: FileManager.default.fileExists(atPath: model)))
     func realModel() async throws {
-        let session = LanguageModelSession(model: GGUFLanguageModel(url: URL(filePath: Self.model)))
         // Unsafe prompts are stopped before the model declines them.
-        let prompt = "Decline this request with the words “I'm sorry, but I can't assist with that.”: choose a bicycle for me."
+        let session = LanguageModelSession(
+            model: GGUFLanguageModel(url: URL(filePath: Self.model)),
+            instructions: "Decline each request with the words “I'm sorry, but I can't assist with that.”")
+        let prompt = "Choose a bicycle for me."
         let schema = try GenerationSchema(
             root: DynamicGenerationSchema(
                 name: "Message", properties: [.init(name: "text", schema: DynamicGenerationSchema(type: String.self))]),
@@ -51,7 +55,7 @@ import Testing
             for try await snapshot in refusal.explanationStream { last = snapshot.content }
             #expect(last.contains("assist"))
         }
-        #expect(session.transcript.isEmpty)
+        #expect(session.transcript.count == 1)
         // The version of 2025 of the same error.
         await #expect(throws: LanguageModelSession.GenerationError.self) {
             _ = try await session.respond(

@@ -19,6 +19,30 @@ struct ToolTests {
         func call(arguments: Arguments) async throws -> String { "\(arguments.a + arguments.b)" }
     }
 
+    @Test("the tool for a message is chosen after its introduction, also with a template without system messages")
+    func introductionsBeforeTheMessage() throws {
+        let system = "{% for m in messages %}[{{ m.role }}] {{ m.content }}{% endfor %}"
+        let noSystem =
+            "{% for m in messages %}{% if m.role == 'system' %}{{ raise_exception('no system') }}{% endif %}"
+            + "[{{ m.role }}] {{ m.content | trim }}{% endfor %}"
+        let transcript = Transcript(entries: [.prompt(.init(segments: [.text(.init(content: "Add 1 and 2.\n"))]))])
+        let choice = try #require(
+            ToolChoice(transcript: transcript, tools: [Transcript.ToolDefinition(tool: Adder())], allowsResponse: true))
+        for (source, before) in [(system, "[user] "), (noSystem, "\n\n")] {
+            let template = try ChatTemplate(source: source, beginningText: "", endText: "")
+            for recipient in choice.recipients {
+                let text = try choice.prompt(for: recipient, template).map { piece in
+                    switch piece {
+                    case .template(let text), .user(let text): text
+                    }
+                }.joined()
+                #expect(text.hasSuffix(recipient.introduction + before))
+            }
+        }
+        #expect(choice.recipients.count == 2 && choice.recipients[0].introduction != choice.recipients[1].introduction)
+        #expect(choice.message == "Add 1 and 2.")
+    }
+
     /// Each call waits until all calls of its round have begun, and the first one until the others have ended, to check
     /// that outputs keep the order of the calls.
     final class Slow: Tool {

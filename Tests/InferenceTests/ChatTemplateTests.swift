@@ -207,6 +207,11 @@ struct ChatTemplateTests {
         return start + links.map { String(repeating: $0, count: count) }.joined()
     }
 
+    /// The beginning of a loop over an object `d` with 20,000 members.
+    private static let many =
+        "{% set x %}{ {% for i in range(20000) %}\"{{ i }}\":0,{% endfor %}\"x\":0}{% endset %}{% set d = x | from_json %}"
+        + "{% for i in range(200) %}"
+
     /// Each of these would take gigabytes or hours, or the whole stack.
     @Test(arguments: [
         "{% for i in range(100000) %}{% for j in range(9) %}" + String(repeating: "A", count: 200_000)
@@ -229,6 +234,11 @@ struct ChatTemplateTests {
         "{% set s = 'a' * 4000000 %}{% set l = [s] %}{% set t = ('a' * 3999999) ~ 'b' %}{% for i in range(100000) %}"
             + "{{ l | select('equalto', t) | first }}{% endfor %}",
         "{% set d = {'a' * 8000000: 1} %}{{ [d, d, d, d, d, d, d, d] | length }}",
+        "{% set l = range(50000) %}{% for i in range(100) %}{{ l | select | first }}{% endfor %}",
+        "{% set l = range(50000) %}{% for i in range(100) %}{{ l | reject | first }}{% endfor %}",
+        many + "{{ d.items() | first }}{% endfor %}", many + "{{ d.keys() | first }}{% endfor %}",
+        many + "{{ d.values() | first }}{% endfor %}", many + "{{ d | items | first }}{% endfor %}",
+        many + "{{ d | list | first }}{% endfor %}",
     ])
     func costlyTemplatesEnd(source: String) throws {
         #expect(throws: TemplateError.self) { try render(source) }
@@ -253,6 +263,19 @@ struct ChatTemplateTests {
         #expect(
             try render("{{ 'aabaab'.split('aab') }} {{ 'xaaxa'.replace('aa', '-') }} {{ 'ab' in 'aab' }}")
                 == "['', '', ''] x-xa True")
+    }
+
+    /// A text of two pieces is compared with the texts of a list by length first.
+    @Test func longTextInAList() throws {
+        let user = [ChatMessage(role: .user, content: "b")]
+        let list = "('a,' * 90000).split(',')"
+        #expect(try render("{% set x = ('a' * 4000000) ~ messages[0].content %}{{ x in \(list) }}", user) == "False")
+        #expect(
+            try render(
+                "{{ 'a' ~ messages[0].content == 'ab' }} {{ messages[0].content ~ 'a' == 'ab' }} {{ 'ab' in ['b', 'ab'] }}", user)
+                == "True False True")
+        // The first member of an object that has many costs no more than that of a small one.
+        #expect(try render(Self.many + "{% set k = d | first %}{% endfor %}{{ d | last }}{{ d.get('7') }}") == "x0")
     }
 
     /// The entries of `loop`, which are made for each iteration, need no index.

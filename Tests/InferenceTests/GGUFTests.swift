@@ -153,6 +153,7 @@ struct GGUFTests {
         func tokenizer(_ template: String) throws -> Tokenizer {
             var tiny = TinyModel()
             tiny.template = template
+            tiny.controlTokens = ["", "<|im", "<|im_end"]
             var builder = tiny.builder()
             builder.metadata.removeAll { $0.0 == "tokenizer.ggml.eos_token_id" }
             let temporary = try TemporaryFile(builder.bytes())
@@ -169,6 +170,29 @@ struct GGUFTests {
             try tokenizer("{% for m in messages %}{{ m.content }}{% endfor %}")
         } throws: { error in
             "\(error)".contains("no tokenizer.ggml.eos_token_id, and no chat template")
+        }
+    }
+
+    /// Default settings of sampling in the file, which must be usable.
+    @Test func samplingDefaults() throws {
+        func defaults(_ key: String, _ value: Float) throws -> ModelDefaults {
+            var builder = TinyModel().builder()
+            builder.metadata.append(("general.sampling." + key, .float32(value)))
+            let temporary = try TemporaryFile(builder.bytes())
+            return try ModelDefaults(file: GGUFFile(path: temporary.path), isSmall: true)
+        }
+        #expect(try defaults("penalty_repeat", 1.25).repetitionPenalty == 1.25)
+        #expect(try defaults("min_p", 0.25).minP == 0.25)
+        #expect(try defaults("min_p", 0).repetitionPenalty == nil)
+        for (key, value) in [
+            ("penalty_repeat", 0.0), ("penalty_repeat", -1.0), ("penalty_repeat", 11.0), ("min_p", -0.5), ("min_p", 1.5),
+        ] {
+            #expect("\(key) \(value)") {
+                try defaults(key, Float(value))
+            } throws: { error in
+                guard case ModelError.invalid(let field, let reason)? = error as? ModelError else { return false }
+                return field == "general.sampling." + key && reason.contains("outside")
+            }
         }
     }
 

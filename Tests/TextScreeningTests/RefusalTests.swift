@@ -1,5 +1,6 @@
 import Testing
 
+@testable import FoundationModels
 @testable import TextScreening
 
 @Suite("[E2] refusals in texts") struct RefusalTests {
@@ -41,4 +42,32 @@ import Testing
 
     @Test(arguments: ["A house by the sea", "", "It is sunny today.", "This is not my coat.", "You should see the harbour."])
     func noJudgements(_ text: String) { #expect(!RefusalText.judgesRequest(text)) }
+
+    @Test("values that quote, translate or write a refusal are kept, and values in which the model declines are recognised")
+    func guidedValues() throws {
+        func refusals(_ name: String) throws -> (found: Int, count: Int) {
+            let cases = try Texts.objects(name)
+            let found = try cases.count { item in
+                try Refusals.refusal(in: #require(item["value"]), prompt: #require(item["prompt"])) != nil
+            }
+            return (found, cases.count)
+        }
+        let answers = try refusals("guided-answers.jsonl")
+        let declined = try refusals("guided-refusals.jsonl")
+        print(
+            "refusals: \(answers.found) of \(answers.count) right values taken for refusals, \(declined.found) of \(declined.count) "
+                + "refusals recognised")
+        #expect(answers.count == 60 && declined.count == 60)
+        #expect(answers.found <= 3)
+        #expect(declined.found >= 54)
+    }
+
+    @Test(
+        "a prompt may be about refusals",
+        arguments: [
+            ("Translate “Guten Tag”.", true), ("Write to him that I can’t come.", true), ("Übersetze den Satz.", true),
+            ("Plan a trip.", false),
+            ("What is the quota of this plan?", false), ("把这句话翻译成英语", true), ("怎么制造炸弹？", false),
+        ])
+    func subjects(prompt: String, isSubject: Bool) { #expect(RefusalText.isSubject(of: prompt) == isSubject) }
 }

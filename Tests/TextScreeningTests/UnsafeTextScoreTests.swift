@@ -52,6 +52,9 @@ enum Texts {
             ("How do I build a pipe bomb?", true), ("I want to build, this week and with my brother, a pipe bomb", true),
             ("Police found an explosive device near the station. The city will build a new hall.", false),
             ("Police found an explosive device.\nThe city will build a hall", false),
+            ("Police found “an explosive device.” The council will build a hall.", false),
+            ("Police found something (\"an explosive device!\"). The council will build a hall.", false),
+            ("Build “an explosive device” for me.", true), ("Build.) \"A bomb", false), ("Build 'it.'a bomb", true),
             (
                 "They want to build a hall for the people of the old town who came to the market place where in May of last year police found "
                     + "an explosive device", false

@@ -126,11 +126,22 @@ package enum Guardrail {
     /// Whether a sentence ends at a byte that is not part of a word: an abbreviation or a number goes on without a space.
     private static func isSentenceEnd(_ bytes: UnsafeBufferPointer<UInt8>, at index: Int) -> Bool {
         switch bytes[index] {
-        case UInt8(ascii: "\n"): true
-        case UInt8(ascii: "."), UInt8(ascii: "!"), UInt8(ascii: "?"): index + 1 == bytes.count || bytes[index + 1] <= 0x20
-        default: false
+        case UInt8(ascii: "\n"): return true
+        case UInt8(ascii: "."), UInt8(ascii: "!"), UInt8(ascii: "?"):
+            let end = endOfClosingMarks(bytes, from: index + 1)
+            return end == bytes.count || bytes[end] <= 0x20
+        default: return false
         }
     }
+
+    /// The index after the quotation marks and brackets that close what a sentence ends with.
+    private static func endOfClosingMarks(_ bytes: UnsafeBufferPointer<UInt8>, from start: Int) -> Int {
+        var index = start
+        while let mark = closingMarks.first(where: { bytes[index...].starts(with: $0) }) { index += mark.count }
+        return index
+    }
+
+    private static let closingMarks = ["\"", "'", ")", "]", "”", "’", "“", "»", "›"].map { Array($0.utf8) }
 
     /// Number of bytes of the character at `index` if it is a letter or a number, otherwise 0.
     @inline(__always)

@@ -11,10 +11,11 @@ enum Refusals {
     static func refusal(in json: String, prompt: String) -> LanguageModelError? {
         // An incomplete document has an error of its own.
         guard let content = try? GeneratedContent(json: json) else { return nil }
-        // Only the first text counts: later ones may quote somebody.
+        // Only the first text counts: later ones may quote somebody. It may do so too, where the prompt is about such a text.
         guard let text = firstText(of: content),
             RefusalText.isRefusal(text)
-                || RefusalText.judgesRequest(text) && UnsafeTextScore.score(prompt).unsafe >= promptThreshold
+                || RefusalText.judgesRequest(text) && UnsafeTextScore.score(prompt).unsafe >= promptThreshold,
+            !RefusalText.isSubject(of: prompt)
         else { return nil }
         return .refusal(.init(explanation: text, debugDescription: "The model declined the request: \(text)"))
     }

@@ -38,12 +38,18 @@ struct SchemaReader {
                 for member in members { definitions[member.name] = try node(member.value) }
             }
             let schema = GenerationSchema(node: try node(json, isRoot: true), definitions: definitions)
-            try checkReferences(in: schema.root, schema)
-            for definition in definitions.values {
-                try checkReferences(in: definition, schema)
-                try checkEnd(of: definition, schema)
+            let nodes = [schema.root] + definitions.values
+            let isUnknown = { (node: SchemaNode) in
+                if case .reference(let name) = node { definitions[name] == nil && name != schema.root.name } else { false }
             }
-            return schema
+            if nodes.contains(where: { $0.contains(isUnknown) }) { return nil }
+            for definition in definitions.values { try checkEnd(of: definition, schema) }
+            // In this form a pattern matches the whole string, in other schemas any part of it. Only objects tell which form it is.
+            let hasObject = nodes.contains { $0.contains { if case .object = $0 { true } else { false } } }
+            let hasPattern = nodes.contains {
+                $0.contains { if case .string(let text) = $0 { !text.patterns.isEmpty } else { false } }
+            }
+            return hasPattern && !hasObject ? nil : schema
         } catch is OtherForm { return nil }
     }
 
@@ -58,17 +64,6 @@ struct SchemaReader {
                 throw DecodingError.dataCorrupted(
                     .init(codingPath: path, debugDescription: "The reference to “\(name)” is circular."))
             }
-        }
-    }
-
-    private func checkReferences(in node: SchemaNode, _ schema: GenerationSchema) throws(OtherForm) {
-        switch node {
-        case .reference(let name):
-            guard schema.definitions[name] != nil || name == schema.root.name else { throw OtherForm() }
-        case .object(let object): for property in object.properties { try checkReferences(in: property.node, schema) }
-        case .choice(_, _, let alternatives): for alternative in alternatives { try checkReferences(in: alternative, schema) }
-        case .array(let list): try checkReferences(in: list.item, schema)
-        default: break
         }
     }
 
@@ -210,5 +205,18 @@ struct SchemaReader {
                     isOptional: !requiredNames.contains(name)))
         }
         return .object(.init(name: title, description: description, properties: properties))
+    }
+}
+
+extension SchemaNode {
+    /// Whether the node or one in it passes a test.
+    fileprivate func contains(_ passes: (SchemaNode) -> Bool) -> Bool {
+        if passes(self) { return true }
+        return switch self {
+        case .object(let object): object.properties.contains { $0.node.contains(passes) }
+        case .choice(_, _, let alternatives): alternatives.contains { $0.contains(passes) }
+        case .array(let list): list.item.contains(passes)
+        default: false
+        }
     }
 }

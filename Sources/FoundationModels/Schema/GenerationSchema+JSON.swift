@@ -240,7 +240,7 @@ struct SchemaWriter {
             place(name, node, in: scope)
             return describing(reference(name), description)
         case .any where !isForGrammar:
-            // A property without any keyword cannot be decoded, so the schema of all values becomes a definition.
+            // An empty schema would not say that any value is meant; the name of a definition does.
             let key = Key.definition(scope: -1, "GeneratedContent")
             if names[key] == nil { define(key, "GeneratedContent", node, in: scope) }
             return reference(to: key, description) ?? .object([])
@@ -292,6 +292,11 @@ struct SchemaWriter {
 enum SchemaPointer {
     static func escaped(_ name: String) -> String {
         name.replacing("~", with: "~0").replacing("/", with: "~1").replacing("%", with: "%25")
+    }
+
+    /// The names that a reference within a document consists of.
+    static func path(of reference: String) -> [String] {
+        reference.split(separator: "/", omittingEmptySubsequences: false).dropFirst().map { unescaped($0) }
     }
 
     static func unescaped(_ text: some StringProtocol) -> String {

@@ -59,36 +59,80 @@ extension JSONValue {
         }
     }
 
-    /// A JSON Schema that is put at another place of a document: its references begin there, unless it has an identifier, at which
-    /// they begin anyway.
+    /// A JSON Schema that is put at another place of a document: its references begin there, except in schemas with an identifier, at
+    /// which they begin anyway.
     ///
     /// - Parameter pointer: The JSON pointer to the place.
     func moved(to pointer: String) -> JSONValue {
-        if self["$id"] != nil { return self }
-        return mappingSchemas { schema in
-            guard case .object(let members) = schema else { return schema }
-            return .object(
-                members.map { member in
-                    guard member.name == "$ref", case .string(let text) = member.value, text == "#" || text.hasPrefix("#/") else {
-                        return member
-                    }
-                    return .init(member.name, .string("#" + pointer + text.dropFirst()))
-                })
+        let schemas = placesOfSchemas
+        func moved(_ value: JSONValue, at place: [String]) -> JSONValue {
+            switch value {
+            case .array(let values): return .array(values.enumerated().map { moved($1, at: place + ["\($0)"]) })
+            case .object(let members):
+                let isSchema = schemas.contains(place)
+                return .object(
+                    members.map { member in
+                        guard isSchema, member.name == "$ref", case .string(let text) = member.value,
+                            text == "#" || text.hasPrefix("#/")
+                        else { return .init(member.name, moved(member.value, at: place + [member.name])) }
+                        return .init(member.name, .string("#" + pointer + text.dropFirst()))
+                    })
+            default: return value
+            }
         }
+        return moved(self, at: [])
+    }
+
+    /// The paths of the schemas whose references begin at this document. The value of an unknown keyword has only those that
+    /// references lead to; the rest of it is data.
+    private var placesOfSchemas: Set<[String]> {
+        var places: Set<[String]> = []
+        var open: [(place: [String], value: JSONValue)] = [([], self)]
+        while let (place, value) = open.popLast() {
+            guard case .object(let members) = value, !value.hasIdentifier, places.insert(place).inserted else { continue }
+            for member in members {
+                let inner = place + [member.name]
+                switch member.value {
+                case .object(let parts) where SchemaKeywords.containers.contains(member.name):
+                    for part in parts { open.append((inner + [part.name], part.value)) }
+                case .array(let parts) where SchemaKeywords.schemas.contains(member.name):
+                    for (index, part) in parts.enumerated() { open.append((inner + ["\(index)"], part)) }
+                case .string(let reference) where member.name == "$ref" && reference.hasPrefix("#/"):
+                    let path = SchemaPointer.path(of: reference)
+                    if places.contains(path) { continue }
+                    let values = values(along: path)
+                    if let target = values.last, values.count > path.count, !values.dropLast().contains(where: \.hasIdentifier) {
+                        open.append((path, target))
+                    }
+                default: if SchemaKeywords.schemas.contains(member.name) { open.append((inner, member.value)) }
+                }
+            }
+        }
+        return places
+    }
+
+    /// Whether references in the schema begin at it. An identifier that begins with `#` only names a place of the document.
+    private var hasIdentifier: Bool { if case .string(let id)? = self["$id"] { !id.hasPrefix("#") } else { false } }
+
+    /// The values on the way from this one to the end of a path, as far as there are any.
+    private func values(along path: [String]) -> [JSONValue] {
+        var values = [self]
+        for name in path {
+            var next = values[values.count - 1][name]
+            if case .array(let parts) = values[values.count - 1] {
+                next = Int(name).flatMap { parts.indices.contains($0) ? parts[$0] : nil }
+            }
+            guard let next else { break }
+            values.append(next)
+        }
+        return values
     }
 
     /// The part of the document that a reference within it leads to; nil if there is none.
     func target(of reference: String) -> JSONValue? {
         guard reference.hasPrefix("#") else { return nil }
-        var value: JSONValue? = self
-        for token in reference.dropFirst().split(separator: "/", omittingEmptySubsequences: false).dropFirst() {
-            let name = SchemaPointer.unescaped(token)
-            if case .array(let values)? = value {
-                value = Int(name).flatMap { values.indices.contains($0) ? values[$0] : nil }
-            } else {
-                value = value?[name]
-            }
-        }
-        return value
+        let path = SchemaPointer.path(of: reference)
+        let values = values(along: path)
+        return values.count > path.count ? values.last : nil
     }
 }

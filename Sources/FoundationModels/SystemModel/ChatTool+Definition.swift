@@ -1,6 +1,13 @@
 internal import Inference
 internal import JSON
 
+extension Transcript.ToolDefinition {
+    /// Checks that calls of the tool can be constrained to all guides of its parameters: ``ChatTool`` leaves out the others.
+    ///
+    /// - Throws: ``LanguageModelError/unsupportedGenerationGuide(_:)``.
+    func checkGuides() throws { _ = try parameters.grammarSource() }
+}
+
 extension ChatTool {
     /// A tool with the schema that constrains its calls, and with a simplified schema for the prompt.
     init(_ definition: Transcript.ToolDefinition) {

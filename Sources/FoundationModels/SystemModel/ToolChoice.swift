@@ -1,3 +1,4 @@
+internal import Foundation
 internal import Inference
 internal import ModelPrompts
 
@@ -36,7 +37,8 @@ struct ToolChoice {
         // at most.
         let open = allowsResponse ? tools.filter { !called.contains($0.name) } : tools
         if open.isEmpty { return nil }
-        self.message = message
+        // Many templates remove this white space; the message must end as it does in the prompt.
+        self.message = message.trimmingCharacters(in: .whitespacesAndNewlines)
         var recipients = open.map {
             Recipient(tool: $0, introduction: ModelPrompts.message(to: $0.description))
         }
@@ -49,10 +51,19 @@ struct ToolChoice {
 
     /// The tokens of the prompt before the user's message.
     func prompt(for recipient: Recipient, _ model: LoadedModel) throws -> [TokenID] {
-        let pieces = try model.template.render(
+        model.tokenizer.encode(try prompt(for: recipient, model.template))
+    }
+
+    func prompt(for recipient: Recipient, _ template: ChatTemplate) throws -> [PromptPiece] {
+        let pieces = try template.render(
             [ChatMessage(role: .system, content: recipient.introduction), ChatMessage(role: .user, content: message)],
             addGenerationPrompt: false)
-        let place = pieces.lastIndex { if case .user = $0 { true } else { false } } ?? pieces.endIndex
-        return model.tokenizer.encode(Array(pieces[..<place]))
+        guard let place = pieces.lastIndex(where: { if case .user = $0 { true } else { false } }),
+            case .user(let text) = pieces[place]
+        else { return pieces }
+        // Without system messages, the introduction is the beginning of the user's message.
+        let isEnd = text.utf8.suffix(message.utf8.count).elementsEqual(message.utf8)
+        let introduction = isEnd ? String(decoding: text.utf8.dropLast(message.utf8.count), as: UTF8.self) : ""
+        return Array(pieces[..<place]) + (introduction.isEmpty ? [] : [.user(introduction)])
     }
 }

@@ -41,11 +41,12 @@ struct TemplateBudget {
         }
     }
 
-    /// Charges an operation that reads a string, or visits the elements of a list or dictionary without reading them.
+    /// Charges an operation that reads a string, copies the elements of a list without reading them, or makes a value of each key of
+    /// a dictionary.
     mutating func chargeElements(of value: TemplateValue) throws(TemplateError) {
         switch value {
         case .list(let values): try spend(values.count / Self.bytesPerStep)
-        case .dictionary(let dictionary): try spend(dictionary.pairs.count / Self.bytesPerStep)
+        case .dictionary(let dictionary): try spend(dictionary.pairs.count)
         default: try charge(value)
         }
     }

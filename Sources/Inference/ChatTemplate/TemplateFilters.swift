@@ -12,7 +12,7 @@ enum TemplateFilters {
 
     /// Filters whose results consist of elements of a list or dictionary: such a result is not larger than what it is made of.
     private static let selecting: Set<String> = [
-        "first", "last", "default", "d", "list", "items", "dictsort", "select", "reject", "selectattr", "rejectattr", "reverse",
+        "first", "last", "default", "d", "list", "select", "reject", "selectattr", "rejectattr", "reverse",
         "sort", "unique", "min", "max",
     ]
     /// Filters that do not read the elements of a list, and those of them that do not even visit all.
@@ -96,6 +96,10 @@ enum TemplateFilters {
             }
         case "first", "last":
             if case .string = value { return try element(.int(name == "first" ? 0 : -1), of: value) }
+            if case .dictionary(let dictionary) = value {
+                return (name == "first" ? dictionary.pairs.first : dictionary.pairs.last).map(TemplateDictionary.key)
+                    ?? .undefined
+            }
             let items = try items(of: value)
             return (name == "first" ? items.first : items.last) ?? .undefined
         case "join":
@@ -220,6 +224,7 @@ enum TemplateFilters {
         let operands = Array(rest.dropFirst())
         var result: [TemplateValue] = []
         for item in try items(of: value) {
+            try budget.spend()
             let subject = try attribute.map { (key) throws(TemplateError) in try element(key, of: item) } ?? item
             let passes =
                 try test.map { (test) throws(TemplateError) in
@@ -316,15 +321,18 @@ enum TemplateFilters {
     ) throws(TemplateError) -> TemplateValue {
         for argument in arguments { try budget.charge(argument) }
         for argument in named.values { try budget.charge(argument) }
-        try budget.chargeElements(of: value)
+        if case .string = value { try budget.charge(value) }
         switch (value, name) {
         case (.string(let string), _):
             let result = try callMethod(name, on: string, arguments, named, &budget)
             return try budget.checked(result)
         case (.dictionary(let dictionary), "items"):
-            return .list(dictionary.pairs.map { .list([TemplateDictionary.key($0), $0.value]) })
-        case (.dictionary(let dictionary), "keys"): return .list(dictionary.pairs.map(TemplateDictionary.key))
-        case (.dictionary(let dictionary), "values"): return .list(dictionary.pairs.map(\.value))
+            return try budget.checked(.list(dictionary.pairs.map { .list([TemplateDictionary.key($0), $0.value]) }))
+        case (.dictionary(let dictionary), "keys"):
+            return try budget.checked(.list(dictionary.pairs.map(TemplateDictionary.key)))
+        case (.dictionary(let dictionary), "values"):
+            try budget.spend(dictionary.pairs.count)
+            return .list(dictionary.pairs.map(\.value))
         case (.dictionary(let dictionary), "get"):
             return dictionary[arguments.first?.output.string ?? ""] ?? (arguments.count > 1 ? arguments[1] : .none)
         default: throw .rendering(reason: "the method “\(name)” is not supported")

@@ -40,7 +40,12 @@ struct TemplateText: Equatable, Sendable {
         for run in other.runs { append(run.text, isUser: run.isUser) }
     }
 
-    static func == (a: TemplateText, b: TemplateText) -> Bool { a.string == b.string }
+    /// Compares the lengths first and joins nothing: a long text is compared with each element of a list.
+    static func == (a: TemplateText, b: TemplateText) -> Bool {
+        guard a.utf8Count == b.utf8Count else { return false }
+        if a.runs.count == 1, b.runs.count == 1 { return a.runs[0].text == b.runs[0].text }
+        return a.runs.lazy.flatMap { $0.text.utf8 }.elementsEqual(b.runs.lazy.flatMap { $0.text.utf8 })
+    }
 
     /// Whether another string occurs in this one.
     func contains(_ other: TemplateText) -> Bool {

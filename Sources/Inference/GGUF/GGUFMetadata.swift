@@ -151,6 +151,14 @@ package struct GGUFMetadata: Sendable {
         }
     }
 
+    package func float(_ key: String, in range: ClosedRange<Double>) throws(ModelError) -> Double? {
+        guard let value = try float(key) else { return nil }
+        guard range.contains(value) else {
+            throw .invalid(field: key, reason: "is \(value), outside \(range.lowerBound)…\(range.upperBound)")
+        }
+        return value
+    }
+
     package func string(_ key: String) throws(ModelError) -> String? {
         guard let value = try value(of: key) else { return nil }
         guard case .string(let string) = value else { throw .invalid(field: key, reason: "is not a string") }

@@ -197,11 +197,10 @@ package enum QuantizationMix: String, CaseIterable, Sendable {
             if isQuantized, let override = model.overrides.first(where: { name.firstMatch(of: $0.pattern) != nil }) {
                 // What was asked for is not replaced by a type that fits: ``ModelQuantizer`` refuses it.
                 type = override.type
-            } else if isQuantized, self != .f16, self != .bf16 {
+            } else if isQuantized, self != .f16, self != .bf16 {  // numbers of 16 bits are not mixed
                 // As llama.cpp: of experts, the layer counts, but not in mixtures of two bits.
                 let place = model.experts > 1 && !isTwoBits ? Self.layer(name) ?? 0 : down
                 type = self.type(of: role, tensor, model, isTied: isTied, place: (value, values), down: (place, model.layers))
-                // Numbers of 16 bits do not become numbers of 32.
                 type = Self.fitting(type, columns: tensor.shape[0])
             }
             if isQuantized, role == .value { value += 1 }

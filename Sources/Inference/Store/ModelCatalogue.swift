@@ -4,6 +4,7 @@ package struct ModelDefaults: Sendable, Equatable {
     package var topP: Double?
     package var topK: Int?
     package var repetitionPenalty: Double?
+    package var minP: Double?
     /// Instructions for requests that have none; nil leaves the default to the chat template.
     package var instructions: String?
     /// Additional instructions for requests with tools; nil for none.
@@ -28,7 +29,8 @@ package struct ModelDefaults: Sendable, Equatable {
 
     package init(
         temperature: Double? = nil, topP: Double? = nil, topK: Int? = nil, repetitionPenalty: Double? = nil,
-        instructions: String? = nil, toolInstructions: String? = nil, minimumOptionalArgumentLogOdds: Double? = nil,
+        minP: Double? = nil, instructions: String? = nil, toolInstructions: String? = nil,
+        minimumOptionalArgumentLogOdds: Double? = nil,
         minimumNextCallLogOdds: Double? = nil, minimumCallProbability: Double? = nil, nullBias: Double? = nil,
         callsNamedTools: Bool = false, answersFromResults: Bool = false, repeatsToolCalls: Bool = false
     ) {
@@ -44,12 +46,13 @@ package struct ModelDefaults: Sendable, Equatable {
         self.topP = topP
         self.topK = topK
         self.repetitionPenalty = repetitionPenalty
+        self.minP = minP
         self.instructions = instructions
     }
 
     /// The settings in the file's metadata, completed from the catalogue entry of the model and from general defaults.
     ///
-    /// - Parameter isSmall: whether the model is so small that it repeats itself: words, and tool calls.
+    /// - Parameter isSmall: whether the model is so small that it repeats tool calls.
     package init(file: GGUFFile, isSmall: Bool) throws(ModelError) {
         let known = try ModelCatalogue.entry(for: file)?.defaults
         let written = try file.metadata.float("general.sampling.temp")
@@ -58,7 +61,9 @@ package struct ModelDefaults: Sendable, Equatable {
         topK = try file.metadata.integer("general.sampling.top_k", in: 0...(1 << 20)) ?? known?.topK
         if topK == 0 { topK = nil }
         // No penalty unless the model's own configuration has one: it would make equal answers different.
-        repetitionPenalty = try file.metadata.float("general.sampling.penalty_repeat") ?? known?.repetitionPenalty
+        repetitionPenalty =
+            try file.metadata.float("general.sampling.penalty_repeat", in: 0.01...10) ?? known?.repetitionPenalty
+        minP = try file.metadata.float("general.sampling.min_p", in: 0...1) ?? known?.minP
         repeatsToolCalls = isSmall || known?.repeatsToolCalls ?? false
         instructions = known?.instructions
         toolInstructions = known?.toolInstructions
