@@ -170,6 +170,7 @@ package final class LocalModelExecutor: Sendable {
         }
         var tools = TurnTools()
         let mode = request.generationOptions.toolCallingMode?.kind ?? .allowed
+        if mode != .disallowed { for tool in request.enabledToolDefinitions { try tool.checkGuides() } }
         tools.callable = mode == .disallowed ? [] : request.enabledToolDefinitions.map { ChatTool($0) }
         tools.areInPrompt = !prompt.tools.isEmpty
         tools.mustCall = mode == .required && !tools.callable.isEmpty
@@ -519,6 +520,7 @@ extension SamplingSettings {
             self.init(temperature: options.temperature ?? defaults.temperature ?? 0.7, topK: defaults.topK, topP: defaults.topP)
         }
         penalties = options.penalties ?? SamplingPenalties()
+        if options.penalties == nil, options.samplingMode == nil { penalties.minP = defaults.minP ?? 0 }
         if !isGreedy { penalties.repetition = penalties.repetition ?? defaults.repetitionPenalty }
     }
 }
