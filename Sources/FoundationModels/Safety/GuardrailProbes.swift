@@ -60,17 +60,38 @@ extension GuardrailProbe {
                 f0Fz6v7vIDFD7A6SLhDAV1B9wD+0AKOfrkFf7/7xPj+NH79sTyCdIA7MO+0/suKwDx2w36CBn+MxXh++Ds8vTT+8TmMCMa6yX1GDbN5TTv5k4oKeoK3wvK\
                 Ebj4EjAW
                 """),
-        // SmolLM2 135M Instruct, Q4_1
+        // SmolLM2 135M Instruct, Q4_1. It finds one in seven of unsafe requests: so small a model does not tell them from others.
         GuardrailProbe(
-            fingerprint: "29c947167a0d71b7", layers: [16], readsSchemas: false, scale: 0.00942874, bias: -12.379, threshold: 1.79,
+            fingerprint: "29c947167a0d71b7", layers: [12, 16, 20, 24], readsSchemas: false, scale: 0.00168659, bias: -0.010625,
+            threshold: 1.983,
             weights: """
-                oyrlBsztAkAFHUElD/7w5eLe3+vPv+D5+wj67SQi++8gsfIH/kQq4CRDEzwWH/rn7/bW6gYJ/y7CFQbrA+f6DRnvKPYK/y0R9UEqKMfk/draCzcw69\
-                kU294DygncF/gT8vz0Q+XP9xHRRyowE/3twvrgIwn9HRBJCfvxy7cTIcvR9uj3CN8IHj8lxyHN9g5iDAB4sOP/6N3x8PMfxw04AQbROSnpHBNb6hAM\
-                FR0pCbnx0jCB1OC8Pw759iJlAA8apNL7LQIbGw7rBCsxIgXWBRLN5OY+IiL8CxboGB3WAOH7IAkYBxoSuxEQ6/3F0D8dycn3//ch/O4BR/YM4RHt3e\
-                sK797V/fT9Lu4dQPUV9t0L6eseL95KWOQXDwMVMegL6NnqBPgLBu/kMhdBH+wcJR4v2+AJQ+HqGuYN6fIHEfQmGDK98+nt/gLK8Tn8UkbjCiMO+gXV\
-                6NwMuQIR6/nz8QT+M0zkSRXfDvDhO8DbwRXS/OwY5PEqEyC6COhNKe7b7fTX+jBcB9gENtEiBOXzFgry4uftxcn9m9n9ReMf/8MAzB8hCwU4D/Sl4/\
-                bcGMH/OSIvD703q/0CFCUaSe8F+f/rBvP2+M/25PDuC//d0uv67/w6BscwxUnz1RMR7+wK7gEZzNgZ5SIl6r39GEMM9Osb3yal4e/UGCnK9ebt3/4K\
-                9ifpputVzN74jL0dA+Ag7yQV2U3c4PlS/f423wMgPeUsFvc4IzQr/OoC9v4IEPb97fTcEyzn7wY+ERjbNb7l
+                AAEqLeT8FwmyNQ7m/fvo+v4U5/7tBt8DIfX05RT3+x/9CskR8hkn/OsoBfUU+PEnGyX4KhP8+yk1+vb9HBcP8RHrDQQRDxUD6ukL5wAFAO/yEAcX8fv39i\
+                Y3COkWw/YPAhoXPwn9Gw0AEvcJIv/0Fw4X8/DsCf0E3/zjGO/17QL4IfjOJxEICi3j++HQ+hsO2wss1xos1xnnDPsG3xUSDNXOJOzmGhLq4vEeEw0TEeny\
+                /SXT9+vvHAUCEfj4JyYJEfoJCv7gEvv8HesB7AwJG+wSDfsQEPchGecQ6/LfBvMjHjHpEyYV+QriB/gV8QD2JuAGMPwOAjIF7REE8/IVAesE/NcQ9PUaCN\
+                34/uPz/t0MLNYNDu4h6fL87uwMF/oA5PHzAg8I+fgW/TH8DfbWAwoZByLu8gYg8CcM7i/iFgIZDBPoCe3REggR8SgjGvztByAE/BH7Dx797g/yDAEP/SEG\
+                CegQISfqJfnjDAToDB/wBRoyFgzkDwb8Dhb2/eH7EOz9CxUZCPLk2v40H8gUHw/p2Aov3ufx5vcPEd7y8Pbd2/IeCwAO2u7R9Pv0EiMNAgXgEAoa9tsH9R\
+                npBBXqI/7oIAX82g8E9gYH7PUE/ecC6tQdD9Lx1RjmG/7kFuMz7fsdDvwTFPwYCvAO+ukC4wkLJf//JAL4JdXqxgIHEA3UAsn6EfIeAAP05QzoFk8gJ/kK\
+                0hcZAR02F/McEtsONQkpAPYfBPYK7PoY8eLy9R0ZCQ4W+gjv3/onFBzVCPcN2k8aAuMMLQL0/iQH+xEC4dr44O//0t1FDDby/BTx58vduAD6CTj6ACMqGD\
+                UEIOTz/gPK8/XoERza9w4LArwa+wg7E/on2izg9ygq7+UHFeMM+z4p48wX7BYd5Q72ARQzAxHyR9/VG/fjLw0T/O8l4f3tHfARMwdZHhDuuPwIBb/d8fUV\
+                DN4BHEYc5x3I9xcp8gMztAYUy+US6tI37yYl6T3a5PkUMgg12f0FJzQk7MgT7hyl4fnCNxbkEwZjJiIIuL35JecQNvXHCxEoLyz44ev0HNsqOygRCBLiIv\
+                jV3hQDEQ4zNQ333DT98gvv8B4j3QID2tQNDyH0SCsU6SXg1gML89O+8r3wKQEJH+PyC+wsHbsCIeFPP+suyhYYQ/gZHN8c5Rf6/gINLhIMZ8MbEtUUChO8\
+                EdrhDDPh6+32BwoGLhENz/zSJAPH3h0NUUMcAxnv8RfVBfcL0S83uenZBvwlM00FPkLg2/QCIeLUuvzrFvgT6wpF7v37FNA1HPjr4fjRAAd1COjpF7EOJ+\
+                cHDfjv3MEZAL7Nm//6Gtjr1rr9xyntGvwC4t2rCw7CBLgPFxQF7sgZ1ObLEg/8KOCkFgXk9Pzh6O4IujbjF/nrB84J2OA0+vb34C3ACQELBO8UBP0hB+sf\
+                IBY99NYk0UYmyzUO2SnLCdTSFRwH5vvV7uUH9f3lyPpGxePw0u0UAP8Z70AKjiz/3ewzC/chCLQV+OwwDvcgMyIF5sLxARUA/O8X9NUTJCLe1zQzA+TtMs\
+                7fEi4dB//hGf77ucdU5gsgDPxb6xoC/fg16h0lMwH8zg8Z4S/rEwsE+f4dDyUA4t4Y0yKm48nXASYH+PsQ1uoQuwco8PkTI+j62gP07RML+gfHND/9GcAG\
+                1fD63fnrEvwkE93YSs/k/NrpRN9ODhYCBwADAe3fABcX6OML7bwOGNbg2iMM+vr4Gim+zDAHzxAO6PwKvhbf2xIICgkMEg8fEDD0Avf7MO0cEwzsFB3+6x\
+                G9+P7v6qzhJBgeCCn/EgD9zt7xHOMIFRHwEfUCEyr46PjB+/IFuvMlGRQJK/bayvkXPt/wDhMR8BEe3gLx1VEQ2/nmz+MpFfntQs7iJinnA/Ly7OIFDP4O\
+                DxEO7t74B8X559AI5gUcEvIT8/z9TvMCJPj35LwUzSn5AxFJG7bn/u7myvrM5x0STBbYAc/mCBT1HPT+0iDG4cv/5A8KHP8F/ffpAw/l5wAB0PkE7yfjJg\
+                HjMxsK7SIH9fb3Ffr7BAvfB/703SQXAgfl+tYS7vPe7BPlBA1Q+uwJ9+EE4OT69dkgyOPjEM7vwA8jBO8RGuAZ2j7I+gk12NwbC+HdR9QjHiXm3CMU1fD3\
+                HhjxFRvW/fn0Ef4pGBLs4P322dbI7ssHI8grLP7w2BiX/Qr5B/Tw6TZB1s0p8Rwpzdv+1T0fxhEr+g7g2gXh8gLbAyT0+jbpFu8P6/Yp7vvl4R4gASgC8w\
+                4AH+sp3eE2CgMd/+EA9eQ88RcbM+zwENjX50AKHAUs/PncPAL2At8i5g0CEuPgEw5G/iMTHRLl5PAm//XbCtcKBPf+yfK5Nfb9UOAd09bI++wNH/9qzcDx\
+                Eg8GteDeCwQwvPfqU+nZ/yAB2SqsFSQdytrVTzjK2qbu/xYZP/3aDZ6ylggHIC8vCuqREToCI19C8eBJowMKIQRSzxE0XPnNxffPEP3p3fAf8tnxJtgEyO\
+                jn+era9wkEDin3/uUf++Xm6+5R7SD1xwKr7jznFi0h7DQZCt7ezxNftj6suyLeIO7rw7IKHA0fyBkDGuUJFvsDLwHjKFLhMuT3qhnc9xsMBtkfvAT9/hHX\
+                MOur8ysdOSHwDvezwQEI9gYX7jK55fQ77/jqRcMLJycGM0sxLDUG9N3J1+Lw1gb9JvvjJtoS9Br68BUe+id79Byu6Ov9BjEUBvHw2gPyCgs95ADtGVW+Ee\
+                s5SO+0Nyrw16jmzf4iHRQiQPqV1sECJuTfKAgJ6Nz6TTnu/00z8SIvPTTU3OzvHiv4CErduvQd7tIg8wbP2fILQQMdwhgyD9zS963zIhr22cwiBC0Ez7jL\
+                9xgXVPYE3A7eLfw71CgPB8vjFhbrw9aLAgYsBBv6MA8JFLcqBSPj3gsxIwsj9Vbl+vqpId8WQflR7Aou0e37zQLd/B7bJ/AEEAfv9avq1uLD/uED6Ph/4f\
+                UFIPAZGCjlyA3YsgYS+wH/0joCFSz0XkDvJ+EtD5G9Dv8kyBz/Cyv03DHtGgMgHwErDdIcIfL/KsVF+r4ABBw1Gg3KAvoIKFMcz/sh0qEI4eUBDDsiId77\
+                u9rw
                 """),
     ]
 }
