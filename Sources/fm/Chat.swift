@@ -335,7 +335,7 @@ struct Chat: AsyncParsableCommand {
         }
         do {
             try result.get()
-            whole.code = reportStop(whole.usage)
+            whole.code = reportStop(whole.usage, limitMessage: flags.limitMessage())
             if isTerminal, isatty(STDOUT_FILENO) == 1 {
                 let report = try await conversation.report(detailedEntries: 0)
                 try Output().writeStyled(Terminal.grey(report.bar(width: 24), on: STDOUT_FILENO) + "\n")

@@ -57,6 +57,11 @@ struct GenerationFlags: ParsableArguments {
     /// The model that answers, after ``selectModel()``.
     var systemModel: SystemLanguageModel { SystemLanguageModel(guardrails: guardrails.value) }
 
+    /// What to say of an answer that was ended at a maximum number of tokens; nil if its user chose the maximum.
+    func limitMessage(_ tokens: Int = defaultMaxTokens) -> String? {
+        maxTokens == nil ? "(Stopped after \(tokens) tokens; --max-tokens allows more.)" : nil
+    }
+
     /// Enough for a long letter. It stops a model that does not end its answer.
     static let defaultMaxTokens = 1500
 

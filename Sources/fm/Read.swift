@@ -113,7 +113,7 @@ struct Read: AsyncParsableCommand {
         line.end()
         try Output().write(result + "\n")
         // One sentence is enough.
-        if let code = usages.withLock({ $0 }).lazy.compactMap({ reportStop($0) }).first { throw code }
+        for usage in usages.withLock({ $0 }) { if let code = reportStop(usage) { throw code } }
     }
 
     /// What the command writes: a text, or JSON.

@@ -127,9 +127,7 @@ struct Respond: AsyncParsableCommand {
             Message.say("(The context window of \(context.contextSize) tokens is full: the answer ends here.)")
             return nil
         }
-        let limitMessage =
-            flags.maxTokens == nil ? "(Stopped after \(GenerationFlags.defaultMaxTokens) tokens; --max-tokens allows more.)" : nil
-        let code = reportStop(report.usage, limitMessage: limitMessage)
+        let code = reportStop(report.usage, limitMessage: flags.limitMessage())
         if stats { Message.say(report.table, terminator: "") }
         return code
     }

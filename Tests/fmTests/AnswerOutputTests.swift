@@ -57,6 +57,17 @@ import Testing
         #expect(try CommandTests().fm(["--help"]).output.contains("7 the answer repeated itself"))
     }
 
+    @Test("an answer of a chat that ends at the usual maximum is said to be cut") func cutInChat() throws {
+        var tiny = TinyModel()
+        tiny.context = 4_096
+        let file = try tiny.file()
+        let run = try CommandTests().fm(
+            ["chat", "-g", "--model", file.path], input: "Hello\n", environment: ["FM_LOOPS": "1"])
+        #expect(run.status == 0 && run.error.contains("Stopped after 1500 tokens; --max-tokens allows more."), "\(run.error)")
+        let chosen = try CommandTests().fm(["chat", "-g", "--model", file.path, "--max-tokens", "3"], input: "Hello\n")
+        #expect(chosen.status == 0 && chosen.error.isEmpty, "\(chosen.error)")
+    }
+
     @Test("a private file is replaced in one step, through links, and leaves nothing else") func privateFiles() throws {
         let folder = FileManager.default.temporaryDirectory.appendingPathComponent(UUID().uuidString)
         try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)

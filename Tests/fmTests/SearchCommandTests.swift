@@ -1,7 +1,7 @@
+import Embeddings
 import Foundation
 import Inference
 import TestSupport
-import Embeddings
 import Testing
 
 @testable import fm
@@ -137,6 +137,18 @@ struct SearchCommandTests {
         #expect(missing.status == 1 && missing.error.contains("fm index"))
         #expect(try fm(["index", "/nowhere", "--out", index]).status == 1)
         #expect(try fm(["search", "--in", index, "x", "--mode", "psychic"]).status == 64)
+    }
+
+    @Test("an answer from documents that the model did not end is said to be cut") func cut() throws {
+        var tiny = TinyModel()
+        tiny.context = 4_096
+        let (docs, file) = (try Folder(), try tiny.file())
+        try docs.write("town.txt", "Passports are renewed at the town hall.")
+        let text = docs.url.appendingPathComponent("town.txt").path
+        let run = try CommandTests().fm(
+            ["read", text, "Where are passports renewed?", "--model", file.path],
+            environment: ["FM_EMBEDDER": "embedder", "FM_LOOPS": "1"])
+        #expect(run.status == 6 && run.error.contains("Stopped after 400 tokens"), "\(run)")
     }
 
     @Test("[D8] an index whose program was killed is completed by the next run") func killed() async throws {
