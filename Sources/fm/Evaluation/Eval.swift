@@ -200,12 +200,7 @@ struct Eval: AsyncParsableCommand {
         if needsEmbedder, !embedder.isAvailable {
             throw EvalError("“similarity” needs the embedder: fm model pull embedder")
         }
-        guard system.isAvailable else {
-            throw ExitMessage.exit(
-                for: SystemLanguageModel.Error.assetsUnavailable(
-                    .init(debugDescription: "There is no usable model. Fetch one with “fm model pull”, or name one with --model.")
-                ))
-        }
+        try ModelChoice.check()
         var header = EvalRun.Header(
             dataset: name, fingerprint: Self.fingerprint(data), model: Self.title(ofModel: ModelStore.systemModelPath),
             settings: settings(denyListData), judge: judge.map { Self.title(ofModel: $0) },
@@ -269,7 +264,7 @@ struct Eval: AsyncParsableCommand {
         let models = ["model": ModelStore.systemModelPath, "judge": judge, "embedder": embedder].compactMapValues { $0 }
         do {
             var contents = try models.mapValues { try GGUFFile(path: $0).fingerprint() }
-            contents["adapter"] = try ModelStore.selectedAdapter.map { fingerprint(try EvalFile.data($0)) }
+            contents["adapter"] = try ModelStore.selectedAdapter.map { fingerprint(try EvalFile.bytes($0)) }
             return contents
         } catch let error as ModelError {
             throw Model.fail(error)
