@@ -38,21 +38,8 @@ struct GenerationFlags: ParsableArguments {
 
     @OptionGroup var sampling: SamplingFlags
 
-    @Option(help: "Checks of the prompt and the answer; the permissive ones are for changing texts that may be unsafe.")
+    @Option(help: Guardrails.help)
     var guardrails = Guardrails.default
-
-    /// The checks of prompts and answers, with Apple's names.
-    enum Guardrails: String, CaseIterable, ExpressibleByArgument {
-        case `default`
-        case permissiveContentTransformations = "permissive-content-transformations"
-
-        var value: SystemLanguageModel.Guardrails {
-            switch self {
-            case .default: .default
-            case .permissiveContentTransformations: .permissiveContentTransformations
-            }
-        }
-    }
 
     /// The model that answers, after ``selectModel()``.
     var systemModel: SystemLanguageModel { SystemLanguageModel(guardrails: guardrails.value) }
@@ -92,6 +79,23 @@ struct GenerationFlags: ParsableArguments {
     /// before the system model is first used.
     func selectModel() throws {
         try ModelChoice.select(model: model, adapter: adapter)
+    }
+}
+
+/// The checks of prompts and answers, with Apple's names.
+enum Guardrails: String, CaseIterable, ExpressibleByArgument {
+    case `default`
+    case permissiveContentTransformations = "permissive-content-transformations"
+
+    static let help: ArgumentHelp =
+        "Checks of the prompt and the answer; the permissive ones are for changing texts that may be unsafe."
+
+    /// In a program, permissive checks are none of texts but some of values. Here, the command may have chosen the form of values.
+    var value: SystemLanguageModel.Guardrails {
+        switch self {
+        case .default: .default
+        case .permissiveContentTransformations: .unchecked
+        }
     }
 }
 

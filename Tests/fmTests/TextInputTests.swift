@@ -81,6 +81,8 @@ import Testing
         for command in commandsThatAnswer {
             let run = try commands.fm(command + ["--min-p", "2"])
             #expect(run.status == 64 && run.error.contains("--min-p must be"), "\(run)")
+        }
+        for command in commandsThatAnswer + [["play", "/nowhere.txt"], ["eval", "--safety"]] {
             let checks = try commands.fm(command + ["--guardrails", "none"])
             #expect(checks.status == 64 && checks.error.contains("permissive-content-transformations"), "\(checks)")
         }
@@ -101,13 +103,29 @@ import Testing
         #expect(try commands.fm(["chat", "--model", tiny.path] + flags, input: "").status == 0)
     }
 
-    @Test("a chat with permissive guardrails answers what others reject") func permissiveChat() throws {
-        let tiny = try TinyModel().file()
-        let run = try commands.fm(
-            [
-                "chat", "-g", "--max-tokens", "2", "--model", tiny.path, "--guardrails", "permissive-content-transformations",
-            ], input: "I will kill you, you stupid bitch\n")
-        #expect(run.status == 0, "\(run)")
+    @Test("with permissive guardrails, commands answer what they reject without") func permissive() throws {
+        var tiny = TinyModel()
+        tiny.context = 4_096
+        let model = try tiny.file()
+        let text = "I will kill you, you stupid bitch"
+        let file = try TemporaryFile(Array(text.utf8), suffix: ".txt")
+        let data = try TemporaryFile(Array("{\"prompt\": \"\(text)\", \"excludes\": [\"xyzzy\"]}\n".utf8), suffix: ".jsonl")
+        let schema =
+            #"{"type": "object", "properties": {"n": {"enum": [1, 2]}}, "required": ["n"], "additionalProperties": false}"#
+        for (command, input) in [
+            (["chat", "-g", "--max-tokens", "2"], text + "\n"),
+            // Here the command sends the schema.
+            (["read", "-g", file.path, "--schema", schema], ""), (["play", "--once", "--max-tokens", "2", file.path], ""),
+            (["eval", "--max-tokens", "2", "--run", data.path + ".run", data.path], ""),
+        ] {
+            defer { unlink(data.path + ".run") }
+            let rejected = try commands.fm(command + ["--model", model.path], input: input)
+            #expect((rejected.error + rejected.output).contains("unsafe"), "\(command) \(rejected)")
+            unlink(data.path + ".run")
+            let run = try commands.fm(
+                command + ["--model", model.path, "--guardrails", "permissive-content-transformations"], input: input)
+            #expect(run.status == 0 && !(run.error + run.output).contains("unsafe"), "\(command) \(run)")
+        }
     }
 
     @Test("a chat with a window of its own size uses the adapter") func adapterAndContext() throws {

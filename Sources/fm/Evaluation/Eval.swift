@@ -112,6 +112,9 @@ struct Eval: AsyncParsableCommand {
     @Option(help: ArgumentHelp("A deny list for prompts and answers, a term in each line. Can be repeated.", valueName: "file"))
     var denyList: [String] = []
 
+    @Option(help: Guardrails.help)
+    var guardrails = Guardrails.default
+
     @Flag(inversion: .prefixedNo, help: "Mark the text of documents as data.")
     var spotlight = true
 
@@ -194,7 +197,6 @@ struct Eval: AsyncParsableCommand {
         }
         let judge = try judge.map { try ModelChoice.path(of: $0) }
         try ModelChoice.select(model: model, adapter: adapter)
-        let system = SystemLanguageModel.default
         let embedder = GGUFEmbeddingModel.default
         let needsEmbedder = samples.contains(where: \.needsEmbedder)
         if needsEmbedder, !embedder.isAvailable {
@@ -213,7 +215,7 @@ struct Eval: AsyncParsableCommand {
         let runner = EvalRunner(
             samples: samples, seeds: seeds, temperature: temperature, parallel: parallel,
             checks: EvalChecks(judge: judge.map { GGUFLanguageModel(url: URL(filePath: $0)) }, embedder: embedder),
-            model: system, denyLists: store, instructions: instructions,
+            model: SystemLanguageModel(guardrails: guardrails.value), denyLists: store, instructions: instructions,
             spotlighting: spotlight ? Spotlighting(key: "kmqzxw") : nil, maxTokens: maxTokens)
         try await answer(runner, results, total: samples.count * seeds.count)
         return EvalReport(
@@ -286,6 +288,7 @@ struct Eval: AsyncParsableCommand {
         if !denyLists.isEmpty {
             parts.append("deny lists \(denyLists.map { Self.fingerprint($0).prefix(8) }.joined(separator: " "))")
         }
+        if guardrails != .default { parts.append("guardrails \(guardrails.rawValue)") }
         if !spotlight { parts.append("documents not marked") }
         if ProcessInfo.processInfo.environment["FM_CACHE_BITS"] == "8" { parts.append("a cache of 8 bits") }
         return parts.joined(separator: ", ")
