@@ -131,7 +131,7 @@ struct Search: AsyncParsableCommand {
             let results = try await index.search(query, options: flags.options(limit: top))
             let encoder = JSONEncoder()
             encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
-            let isColored = isatty(STDOUT_FILENO) == 1
+            let isColored = Terminal.hasColors(STDOUT_FILENO)
             for (number, result) in results.enumerated() {
                 let passage = result.passage
                 if json {

@@ -87,6 +87,29 @@ import Testing
         #expect(throws: CommandError.self) { try PrivateFile.write(Data(), to: path("none/talk.json")) }
     }
 
+    @Test("a private file is written in place where its folder may not be written") func privateFileInPlace() throws {
+        let folder = FileManager.default.temporaryDirectory.appendingPathComponent(UUID().uuidString)
+        try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+        let file = folder.appendingPathComponent("talk.json").path
+        try Data("a longer old text".utf8).write(to: URL(filePath: file))
+        chmod(file, 0o666)
+        chmod(folder.path, 0o555)
+        defer {
+            chmod(folder.path, 0o755)
+            try? FileManager.default.removeItem(at: folder)  // otherwise the system removes it
+        }
+        // Root may write in every folder: this thread accesses files as another user then, until the end.
+        typealias SetUser = @convention(c) (UInt32) -> Int32
+        let symbol = try #require(dlsym(nil, "setfsuid"))
+        let setUser = unsafeBitCast(symbol, to: SetUser.self)
+        let user = geteuid()
+        if user == 0 { _ = setUser(65_534) }
+        defer { if user == 0 { _ = setUser(0) } }
+        try PrivateFile.write(Data("new".utf8), to: file)
+        #expect(try String(contentsOfFile: file, encoding: .utf8) == "new")
+        #expect(throws: CommandError.self) { try PrivateFile.write(Data(), to: folder.appendingPathComponent("other").path) }
+    }
+
     @Test("a full disk is no wrong usage") func fullDisk() throws {
         let tiny = try TinyModel().file()
         let run = try CommandTests().fm(

@@ -24,6 +24,12 @@ struct SearchCommandTests {
 
     private static let isInstalled = FileManager.default.fileExists(atPath: ModelStore.embedderPath(of: "embedder"))
 
+    @Test("“default” is a name of the embedder that is used where none is named") func defaultName() throws {
+        #expect(ModelStore.embedderPath(of: "default") == ModelStore.embedderPath)
+        let run = try CommandTests().fm(["embed", "-m", "default", "The cat sleeps."], environment: ["FM_EMBEDDER": "default"])
+        #expect(run.status == 0 && run.output.contains("embedding"), "\(run.error)")
+    }
+
     @Test func theEmbedderIsInstalled() { #expect(Self.isInstalled) }
 
     @Test("files that cannot be read end with exit code 1, documents without text are named") func problems() throws {
