@@ -32,14 +32,20 @@ struct SearchCommandTests {
 
     @Test func theEmbedderIsInstalled() { #expect(Self.isInstalled) }
 
-    @Test("files that cannot be read end with exit code 1, documents without text are named") func problems() throws {
+    @Test("files that cannot be read end with exit code 1, others without text or too large are named") func problems() throws {
         let (docs, out) = (try Folder(), try Folder())
         let index = out.url.appendingPathComponent("docs.index").path
         try docs.write("food.txt", "Bread is baked in the morning.")
         try docs.write("empty.md", "")
         try docs.write("app.html", "<div id=root></div><script>document.write('bread')</script>")
+        try docs.write("large.txt", "")
+        let large = try FileHandle(forWritingTo: docs.url.appendingPathComponent("large.txt"))
+        try large.truncate(atOffset: 65 << 20)
+        try large.close()
         let built = try fm(["index", docs.url.path, "--out", index])
         #expect(built.status == 0 && built.output.contains("3 added"))
+        #expect(
+            built.error.contains("“large.txt” is left out: it has 65 MB, and documents have at most 64 MB."), "\(built.error)")
         #expect(built.error.contains("“empty.md” has no text") && built.error.contains("“app.html” has no text"))
         try docs.write("data.txt", "a\0b")
         let unreadable = try fm(["index", docs.url.path, "--out", index, "--json"])
