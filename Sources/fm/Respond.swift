@@ -33,7 +33,10 @@ struct Respond: AsyncParsableCommand {
     @Flag(inversion: .prefixedNo, help: "Write the answer as it is generated.")
     var stream = true
 
-    @Flag(help: "Write one JSON object: content, stop_reason, usage, seconds.")
+    @Flag(
+        help: ArgumentHelp(
+            "Write one JSON object: content, stop_reason, usage, seconds.",
+            discussion: "Stop reasons are \(RunReport.stopReasons)."))
     var json = false
 
     @Option(help: ArgumentHelp("Continue the conversation of a transcript, a JSON file.", valueName: "file"))

@@ -52,9 +52,14 @@ import Testing
                 input: .init(totalTokenCount: 1, cachedTokenCount: 0), output: .init(totalTokenCount: 1, reasoningTokenCount: 0),
                 metadata: ["stopReason": reason])
         }
-        #expect(reportStop(usage("loop")) == repetitionCode)
+        #expect(reportStop(usage("loop")) == repetitionCode && reportStop(usage("grammarLimit")) == repetitionCode)
         #expect(reportStop(usage("maximumTokens")) == nil && reportStop(usage("endOfTurn")) == nil && reportStop(nil) == nil)
         #expect(try CommandTests().fm(["--help"]).output.contains("7 the answer repeated itself"))
+        for command in ["respond", "eval"] {
+            let help = try CommandTests().fm([command, "--help"]).output.split(whereSeparator: \.isWhitespace).joined(
+                separator: " ")
+            #expect(help.contains("endOfTurn, stopString, maximumTokens, loop, contextFull and grammarLimit"))
+        }
     }
 
     @Test("an answer of a chat that ends at the usual maximum is said to be cut") func cutInChat() throws {

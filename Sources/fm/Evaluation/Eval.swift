@@ -52,7 +52,8 @@ struct Eval: AsyncParsableCommand {
                [{"name": "weather", "arguments": [{"keyOnly": {"argumentName":
                "city"}}]}]}}   (on one line)
 
-            Results are added to the run file after each sample. The same command continues a run that was stopped, and shows the \
+            Results are added to the run file after each sample, with the reason why the answer ended (stopReason: \
+            \(RunReport.stopReasons)). The same command continues a run that was stopped, and shows the \
             report of one that is complete; with another model of the same name, another adapter, judge or setting, it is another run.
 
             EXAMPLES

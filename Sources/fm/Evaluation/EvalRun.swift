@@ -90,6 +90,8 @@ final class EvalRun: Sendable {
         var seconds: Double
         var inputTokens: Int
         var outputTokens: Int
+        /// Why the model ended the answer. Runs of earlier versions have none.
+        var stopReason: String?
 
         var passes: Bool { checks.allSatisfy(\.passes) }
         var key: String { "\(id)#\(seed.map(String.init) ?? "")" }
