@@ -97,8 +97,8 @@ public struct LongDocument: Sendable {
     ///   - checkpoint: A file for intermediate results. The same call resumes from it. It is removed when the work is
     ///     done.
     ///   - progress: Called after each chunk.
-    ///   - notice: Called after each request. Texts that the model rejects are then left out; without a closure, the first of them is an
-    ///     error, also when the work is resumed. If all chunks are rejected, the last error is thrown.
+    ///   - notice: Called after each request. Texts that the model rejects are then left out, and told again when the work is resumed;
+    ///     without a closure, the first of them is an error, also then. If all chunks are rejected, the last error is thrown.
     /// - Throws: ``LongDocumentError``, `CancellationError`, or what sessions throw.
     public func summary(
         in tokens: Int = 300, strategy: Strategy = .mapReduce,
@@ -120,8 +120,8 @@ public struct LongDocument: Sendable {
     ///   - checkpoint: A file for intermediate results. The same call resumes from it. It is removed when the work is
     ///     done.
     ///   - progress: Called after each chunk.
-    ///   - notice: Called after each request. Texts that the model rejects are then left out; without a closure, the first of them is an
-    ///     error, also when the work is resumed. If all chunks are rejected, the last error is thrown.
+    ///   - notice: Called after each request. Texts that the model rejects are then left out, and told again when the work is resumed;
+    ///     without a closure, the first of them is an error, also then. If all chunks are rejected, the last error is thrown.
     /// - Throws: ``LongDocumentError``, `CancellationError`, or what sessions throw.
     public func result(
         of task: String, in tokens: Int = 300, strategy: Strategy = .mapReduce,
