@@ -95,8 +95,9 @@ struct Read: AsyncParsableCommand {
         }
         let whole = texts.map(\.1.text).joined(separator: "\n\n")
         let document = LongDocument(text: whole)
+        let shape = try schema.map { try SchemaFile.read($0) }
         let checkpoint = try Self.checkpoint(
-            whole, task ?? "", schema ?? "", "\(length) \(flags.guardrails.rawValue) \(flags.instructions ?? "")",
+            whole, task ?? "", shape?.text ?? "", "\(length) \(flags.guardrails.rawValue) \(flags.instructions ?? "")",
             try ModelChoice.identity().joined(separator: " "))
         // The model reads about a token for four bytes of English text.
         let line = ProgressLine("Reading", total: max(1, whole.utf8.count / 4))
@@ -109,7 +110,7 @@ struct Read: AsyncParsableCommand {
                 Message.say(Self.sentence(rejection))
             }
         }
-        let result = try await result(of: document, task, model, checkpoint, line, notice)
+        let result = try await result(of: document, task, shape, model, checkpoint, line, notice)
         line.end()
         try Output().write(result + "\n")
         // One sentence is enough.
@@ -118,24 +119,23 @@ struct Read: AsyncParsableCommand {
 
     /// What the command writes: a text, or JSON.
     private func result(
-        of document: LongDocument, _ task: String?, _ model: SystemLanguageModel, _ checkpoint: URL, _ line: ProgressLine,
-        _ notice: @escaping @Sendable (LongDocument.Notice) -> Void
+        of document: LongDocument, _ task: String?, _ schema: JSONValue?, _ model: SystemLanguageModel, _ checkpoint: URL,
+        _ line: ProgressLine, _ notice: @escaping @Sendable (LongDocument.Notice) -> Void
     ) async throws -> String {
         if let schema {
-            let json = try SchemaFile.read(schema)
             let generated: GenerationSchema
-            do throws(JSONSchemaError) { generated = try GenerationSchema(jsonSchema: json) } catch {
+            do throws(JSONSchemaError) { generated = try GenerationSchema(jsonSchema: schema) } catch {
                 throw SchemaFile.fail(error.sentence)
             }
             let found = try await document.extract(
-                schema: generated, instructions: Self.extraction(task, json), model: model, responseTokens: max(400, length),
+                schema: generated, instructions: Self.extraction(task, schema), model: model, responseTokens: max(400, length),
                 checkpoint: checkpoint, progress: { line.show(0, text: "\($0) parts") }, notice: notice, merging: Self.merged)
             guard let found else { return "null" }
             let value = try JSONParser.parse(found.jsonString)
             line.end()
             // Each part conforms; lists that are joined may be too long. Whatever is said of them, the values are written.
             do {
-                if try !Self.conforms(value, to: json) {
+                if try !Self.conforms(value, to: schema) {
                     Message.say(
                         "(Together, the values of the parts do not conform to the schema. A list may be longer than it allows.)")
                 }
