@@ -143,6 +143,7 @@ let package = Package(
                 "AsyncLocks", "ContextKit", "Embeddings", "EvaluationCore", "FoundationModels", "FoundationModelsGGUF",
                 "FoundationModelsTraining",
                 "Grammar", "Inference", "JSON", "Retrieval", "Safety", "TextClassification", "TextScreening",
+                "TextSearch",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
             ],
             resources: [.embedInCode("Data/safety.jsonl")], swiftSettings: settings),

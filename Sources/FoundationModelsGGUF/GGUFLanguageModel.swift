@@ -36,8 +36,10 @@ public struct GGUFLanguageModel: LanguageModel, HasLocalModel {
     }
 
     /// A model with a low-rank adapter; nil for none.
-    package init(url: URL, adapter: String?) {
-        localModel = LocalModel(path: url.path, maximumContext: 4096, adapter: adapter)
+    package init(url: URL, adapter: String?, guardrails: SystemLanguageModel.Guardrails = .default) {
+        var model = LocalModel(path: url.path, maximumContext: 4096, adapter: adapter, checksText: !guardrails.isPermissive)
+        model.checksValues = guardrails.checksValues
+        localModel = model
     }
 
     /// The number of bits of each element of keys and values in the KV cache.

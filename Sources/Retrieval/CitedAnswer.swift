@@ -45,6 +45,15 @@ public struct CitedAnswer: Sendable, Codable {
     public private(set) var sources: [RetrievedContext.Citation]
     /// The statements that were left out.
     public private(set) var dropped: [Dropped]
+    /// The tokens of the request that wrote the answer, and in its metadata why the model ended there. It is not encoded.
+    public internal(set) var usage = Self.noUsage
+
+    private static var noUsage: LanguageModelSession.Usage {
+        .init(
+            input: .init(totalTokenCount: 0, cachedTokenCount: 0), output: .init(totalTokenCount: 0, reasoningTokenCount: 0))
+    }
+
+    private enum CodingKeys: String, CodingKey { case question, statements, sources, dropped }
 
     /// Whether the documents answer the question. If not, there are neither statements nor sources.
     public var isInDocuments: Bool { !statements.isEmpty }
@@ -75,24 +84,27 @@ public struct CitedAnswer: Sendable, Codable {
         options: GenerationOptions = GenerationOptions(samplingMode: .greedy, maximumResponseTokens: 400)
     ) async throws {
         var drafts: [Draft] = []
+        var usage = Self.noUsage
         if !context.citations.isEmpty {
             let session = LanguageModelSession(model: model, instructions: instructions ?? ModelPrompts.documentsInstructions)
             let schema = try Self.schema(passages: context.citations.map(\.number))
             let prompt = Prompt(ModelPrompts.citedAnswer(question, from: context.text))
             let response = try await session.respond(to: prompt, schema: schema, options: options)
             drafts = try Self.drafts(in: response.content)
+            usage = response.usage
         }
         self.init(question: question, drafts: drafts, citations: context.citations)
+        self.usage = usage
         guard let check = AnswerCheck(model: model) else { return }
         try await leaveOutWrongAnswer(check, isSecond: false)
         if isInDocuments || context.citations.isEmpty { return }
         // Small models often choose no passage, or a wrong one, where they answer well in words. So they are asked again without a
         // schema, and the passages are found by the check.
         let session = LanguageModelSession(model: model, instructions: instructions ?? ModelPrompts.documentsInstructions)
-        let text = try await session.respond(to: ModelPrompts.answerInWords(question, from: context.text), options: options)
-            .content
+        let response = try await session.respond(to: ModelPrompts.answerInWords(question, from: context.text), options: options)
         var second = CitedAnswer(
-            question: question, drafts: [Draft(text: Self.cleaned(text), source: nil)], citations: context.citations)
+            question: question, drafts: [Draft(text: Self.cleaned(response.content), source: nil)], citations: context.citations)
+        second.usage = response.usage
         try await second.leaveOutWrongAnswer(check, isSecond: true)
         let first = dropped
         self = second

@@ -151,7 +151,7 @@ private struct HTMLReader {
         if HTMLElements.headings.contains(tag.name), let last = stack.last, HTMLElements.headings.contains(last.name) {
             close(to: stack.count - 1)
         }
-        push(tag, isForeign: false)
+        let isOpen = push(tag, isForeign: false)
         switch tag.name {
         case "textarea" where !isXML, "xmp" where !isXML:
             var range = tokenizer.rawText(of: tag.name)
@@ -160,7 +160,7 @@ private struct HTMLReader {
             if range.first.map({ tokenizer.bytes[$0] == 0x0A }) ?? false { range.removeFirst() }
             append(tokenizer.decoded(range, isAttribute: false))
         case "plaintext": append(tokenizer.rest())
-        default: if isXML, tag.isSelfClosing { close(to: stack.count - 1) }
+        default: if isXML, tag.isSelfClosing, isOpen { close(to: stack.count - 1) }
         }
     }
 
@@ -227,8 +227,19 @@ private struct HTMLReader {
 
     // MARK: - Elements
 
-    private mutating func push(_ tag: HTMLTokenizer.Tag, isForeign: Bool) {
+    /// As in browsers, pages are no deeper: a page of a few megabytes may have a million open elements.
+    private static let maximumDepth = 512
+
+    /// Opens an element.
+    ///
+    /// - Returns: Whether it is open. At the maximum depth its contents are those of the element around it, and only its place in the
+    ///   text is kept.
+    @discardableResult private mutating func push(_ tag: HTMLTokenizer.Tag, isForeign: Bool) -> Bool {
         let (name, place) = (tag.name, stack.count)
+        guard place < Self.maximumDepth else {
+            if HTMLElements.blocks.contains(name) { separate() } else if HTMLElements.spaced.contains(name) { space() }
+            return false
+        }
         var bounds = stack.last?.bounds ?? Bounds()
         let isInForeign = stack.last?.isForeign ?? false
         if isInForeign ? HTMLElements.integrationPoints.contains(name) : HTMLElements.scopes.contains(name) {
@@ -253,6 +264,7 @@ private struct HTMLReader {
         open[name, default: []].append(place)
         if isHidden { hidden += 1 }
         if HTMLElements.preformatted.contains(name) { preformatted += 1 }
+        return true
     }
 
     /// Ends all elements but the first ones.

@@ -29,8 +29,10 @@ enum PDFText {
                 throw RetrievalError.unreadable(file: url.path, reason: "its text has more than \(maximumBytes >> 20) MB")
             }
         }
+        // The number of a process that has ended may be that of another one: it is not killed any more.
+        let end = Result { try reader.finish() }
         process.waitUntilExit()
-        try reader.finish()
+        try end.get()
         if process.terminationReason == .uncaughtSignal {
             throw RetrievalError.unreadable(file: url.path, reason: "pdftotext needs too much time or memory for it")
         }
@@ -58,6 +60,9 @@ final class ReadingProgram: Sendable {
     }
 
     private let state = Mutex(State.created)
+
+    /// Whether the program would be killed.
+    var isRunning: Bool { state.withLock { if case .running = $0 { true } else { false } } }
 
     /// Reads documents on a thread that may wait. If the task is cancelled, the program is killed, and the task does not wait for it: a
     /// program that waits for a disk does not end at once.
@@ -93,7 +98,7 @@ final class ReadingProgram: Sendable {
         }
     }
 
-    /// Records that the program has ended.
+    /// Records that the program has written everything, and ends by itself.
     ///
     /// - Throws: `CancellationError` if nobody waits any more.
     func finish() throws {

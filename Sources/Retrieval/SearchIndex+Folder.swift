@@ -28,12 +28,14 @@ extension SearchIndex {
         /// Documents without text, such as scans, pages that scripts show and empty files, with what can be done. They are in the
         /// index, without passages.
         public var withoutText: [String] = []
+        /// Files that are too large for a document, with their sizes. They are usually data, not text.
+        public var tooLarge: [String] = []
 
         /// Creates a record of no changes.
         public init() {}
     }
 
-    /// The maximum size of a file. Larger files are usually data, not text.
+    /// The maximum size of a file.
     private static let maximumBytes = 64 << 20
     /// Passages that are embedded together and written in one transaction.
     private static let batchPassages = 128
@@ -83,6 +85,10 @@ extension SearchIndex {
             if let old, old.size == file.size, old.modified == file.modified {
                 changes.unchanged += 1
                 if old.isEmpty { changes.withoutText.append("\(file.withoutText)") }
+            } else if file.size > Self.maximumBytes {
+                changes.tooLarge.append(
+                    "“\(file.path)” is left out: it has \(file.size >> 20) MB, and documents have at most \(Self.maximumBytes >> 20) MB."
+                )
             } else {
                 do {
                     let document = try await read(file, source: source, old: old)
@@ -117,9 +123,6 @@ extension SearchIndex {
 
     /// Reads a document and cuts it into chunks; nil if its content has not changed.
     private func read(_ file: File, source: String, old: DocumentRecord?) async throws -> IndexedDocument? {
-        guard file.size <= Self.maximumBytes else {
-            throw RetrievalError.unreadable(file: file.path, reason: "it has \(file.size >> 20) MB")
-        }
         let known = old?.hash
         // Disks, programs and large pages take long.
         let (hash, text) = try await ReadingProgram.run { reader -> (Int64, ExtractedText?) in

@@ -61,14 +61,17 @@ struct CitedAnswerWriter {
     var passageTokens: Int?
     let json: Bool
 
-    /// - Throws: ``Ask/notInDocuments`` if the documents do not answer the question, which has been printed.
+    /// - Throws: After the answer was written, ``Ask/notInDocuments`` if the documents do not answer the question, or the exit code of
+    ///   an answer that was ended because it repeated itself.
     func answer(_ question: String, from index: SearchIndex, _ search: SearchOptions) async throws {
         let context = try await RetrievedContext(
             for: question, from: index, tokens: try passageBudget(model.contextSize), options: search, model: model)
         let answer = try await CitedAnswer(
             question: question, from: context, model: model, instructions: flags.instructions, options: options)
         if json { try writeJSON(answer, context) } else { try write(answer) }
+        let code = reportStop(answer.usage, limitMessage: flags.limitMessage(Ask.defaultMaxTokens))
         if !answer.isInDocuments { throw Ask.notInDocuments }
+        if let code { throw code }
     }
 
     /// The maximum number of tokens of the passages.

@@ -15,10 +15,7 @@ struct Available: ParsableCommand {
 
     func run() throws {
         if let model { ModelStore.selectedModel = try ModelChoice.path(of: model) }
-        guard SystemLanguageModel.default.isAvailable else {
-            print("There is no model that can be used. Fetch one with “fm model pull”.")
-            throw ExitCode(3)
-        }
+        try ModelChoice.check()
         print("The model is available: \(SystemLanguageModel.default.variant.displayName)")
     }
 }

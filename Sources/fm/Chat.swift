@@ -67,11 +67,7 @@ struct Chat: AsyncParsableCommand {
     func run() async throws {
         if let delete { return try Self.delete(delete) }
         try flags.selectModel()
-        guard SystemLanguageModel.default.isAvailable else {
-            throw ExitMessage.exit(
-                for: SystemLanguageModel.Error.assetsUnavailable(
-                    .init(debugDescription: "There is no model that can be used. Fetch one with “fm model pull”.")))
-        }
+        try ModelChoice.check()
         var isSaved = save != nil || resume != nil
         var archive: ConversationArchive
         var name: String
@@ -335,7 +331,7 @@ struct Chat: AsyncParsableCommand {
         }
         do {
             try result.get()
-            whole.code = reportStop(whole.usage)
+            whole.code = reportStop(whole.usage, limitMessage: flags.limitMessage())
             if isTerminal, isatty(STDOUT_FILENO) == 1 {
                 let report = try await conversation.report(detailedEntries: 0)
                 try Output().writeStyled(Terminal.grey(report.bar(width: 24), on: STDOUT_FILENO) + "\n")

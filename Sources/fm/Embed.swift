@@ -107,8 +107,7 @@ struct Embed: AsyncParsableCommand {
         if path == nil, isatty(STDIN_FILENO) == 1 {
             throw ValidationError("There is no text. Pass it as an argument or on standard input.")
         }
-        let text: String
-        do { text = try EvalFile.text(path ?? "-") } catch let error as EvalError { throw ValidationError(error.description) }
+        let text = try TextFile.read(path ?? "-")
         if text.allSatisfy(\.isWhitespace) {
             throw ValidationError("\(path.map { "“\($0)”" } ?? "Standard input") has no text.")
         }

@@ -55,7 +55,7 @@ enum ExitMessage {
     }
 }
 
-/// The exit code of an answer that was ended because it repeated itself endlessly.
+/// The exit code of an answer that was ended because it repeated itself, or nested values, endlessly.
 let repetitionCode = ExitCode(7)
 
 /// Says on standard error that something else than the model ended an answer.
@@ -68,6 +68,9 @@ func reportStop(_ usage: LanguageModelSession.Usage?, limitMessage: String? = ni
     switch usage?.metadata["stopReason"]?.kind {
     case .string("loop"):
         Message.say("The answer repeated itself and was ended.")
+        return repetitionCode
+    case .string("grammarLimit"):
+        Message.say("The value was closed where it was: it was nested too deeply, or needed too much memory.")
         return repetitionCode
     case .string("maximumTokens"):
         if let limitMessage { Message.say(limitMessage) }

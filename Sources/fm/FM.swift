@@ -76,7 +76,7 @@ struct FM: AsyncParsableCommand {
             EXIT CODES
               0 answered   1 failed   3 no usable model   4 the prompt is too large
               5 the schema cannot be used   6 not in the documents (fm ask)
-              7 the answer repeated itself and was ended
+              7 the answer repeated itself, or nested values too deeply, and was ended
               64 wrong usage   130 interrupted (Ctrl-C)
             """,
         version: "0.1.0",

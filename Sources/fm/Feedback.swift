@@ -30,7 +30,7 @@ struct Feedback: ParsableCommand {
     func run() throws {
         do { try show() } catch let error as EvalError {
             Message.say("fm: \(error.description)")
-            throw ExitCode(64)
+            throw ExitCode(error.code)
         }
     }
 

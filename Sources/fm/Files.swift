@@ -28,29 +28,51 @@ func fileSize(_ file: URL) -> Int? {
 
 /// Files that only their owner may read.
 enum PrivateFile {
-    /// Replaces a file in one step, so that whatever happens, there is the old file or the new one.
+    /// Replaces a file in one step, so that whatever happens, there is the old file or the new one. Devices and pipes have no old contents
+    /// and stay what they are. A file that may be written in a folder that may not is written in place.
     static func write(_ data: Data, to path: String) throws {
-        func failure() -> CommandError {
-            CommandError("“\(path)” cannot be written: \(String(cString: strerror(errno))).")
-        }
         var status = stat()
-        // Devices and pipes have no old contents, and must stay what they are.
-        let isDevice = stat(path, &status) == 0 && status.st_mode & S_IFMT != S_IFREG
-        // A link stays a link to the new file.
-        let target = URL(filePath: path).resolvingSymlinksInPath().path
+        let exists = stat(path, &status) == 0
+        do {
+            if exists, status.st_mode & S_IFMT != S_IFREG { return try overwrite(path, data) }
+            // A link stays a link to the new file.
+            let target = URL(filePath: path).resolvingSymlinksInPath().path
+            do { try replace(target, data) } catch let error as POSIXError where exists && isForbidden(error.code) {
+                try overwrite(path, data)
+            }
+        } catch let error as POSIXError {
+            throw CommandError("“\(path)” cannot be written: \(String(cString: strerror(error.code.rawValue))).")
+        } catch {
+            throw CommandError("“\(path)” cannot be written: \(error.localizedDescription)")
+        }
+    }
+
+    private static func isForbidden(_ code: POSIXErrorCode) -> Bool { code == .EACCES || code == .EPERM || code == .EROFS }
+
+    private static var failure: POSIXError { POSIXError(POSIXErrorCode(rawValue: errno) ?? .EIO) }
+
+    private static func replace(_ target: String, _ data: Data) throws {
         var temporary = Array("\(target).XXXXXX".utf8CString)
         // The file of mkstemp has the mode 0600.
-        let descriptor = isDevice ? open(path, O_WRONLY | O_CLOEXEC) : mkstemp(&temporary)
-        guard descriptor >= 0 else { throw failure() }
+        let descriptor = mkstemp(&temporary)
+        guard descriptor >= 0 else { throw failure }
         let file = FileHandle(fileDescriptor: descriptor, closeOnDealloc: true)
         do {
             try file.write(contentsOf: data)
-            if isDevice { return }
             // The contents are on the disk before the file gets its name.
-            guard fsync(descriptor) == 0, rename(temporary, target) == 0 else { throw failure() }
+            guard fsync(descriptor) == 0, rename(temporary, target) == 0 else { throw failure }
         } catch {
-            if !isDevice { unlink(temporary) }
-            throw error as? CommandError ?? CommandError("“\(path)” cannot be written: \(error.localizedDescription)")
+            unlink(temporary)
+            throw error
         }
+    }
+
+    private static func overwrite(_ path: String, _ data: Data) throws {
+        let descriptor = open(path, O_WRONLY | O_CLOEXEC)
+        guard descriptor >= 0 else { throw failure }
+        let file = FileHandle(fileDescriptor: descriptor, closeOnDealloc: true)
+        try file.write(contentsOf: data)
+        // What is longer in the old file goes last. Devices have no length.
+        if ftruncate(descriptor, off_t(data.count)) != 0, errno != EINVAL { throw failure }
     }
 }

@@ -38,24 +38,16 @@ struct GenerationFlags: ParsableArguments {
 
     @OptionGroup var sampling: SamplingFlags
 
-    @Option(help: "Checks of the prompt and the answer; the permissive ones are for changing texts that may be unsafe.")
+    @Option(help: Guardrails.help)
     var guardrails = Guardrails.default
-
-    /// The checks of prompts and answers, with Apple's names.
-    enum Guardrails: String, CaseIterable, ExpressibleByArgument {
-        case `default`
-        case permissiveContentTransformations = "permissive-content-transformations"
-
-        var value: SystemLanguageModel.Guardrails {
-            switch self {
-            case .default: .default
-            case .permissiveContentTransformations: .permissiveContentTransformations
-            }
-        }
-    }
 
     /// The model that answers, after ``selectModel()``.
     var systemModel: SystemLanguageModel { SystemLanguageModel(guardrails: guardrails.value) }
+
+    /// What to say of an answer that was ended at a maximum number of tokens; nil if its user chose the maximum.
+    func limitMessage(_ tokens: Int = defaultMaxTokens) -> String? {
+        maxTokens == nil ? "(Stopped after \(tokens) tokens; --max-tokens allows more.)" : nil
+    }
 
     /// Enough for a long letter. It stops a model that does not end its answer.
     static let defaultMaxTokens = 1500
@@ -87,6 +79,23 @@ struct GenerationFlags: ParsableArguments {
     /// before the system model is first used.
     func selectModel() throws {
         try ModelChoice.select(model: model, adapter: adapter)
+    }
+}
+
+/// The checks of prompts and answers, with Apple's names.
+enum Guardrails: String, CaseIterable, ExpressibleByArgument {
+    case `default`
+    case permissiveContentTransformations = "permissive-content-transformations"
+
+    static let help: ArgumentHelp =
+        "Checks of the prompt and the answer; the permissive ones are for changing texts that may be unsafe."
+
+    /// In a program, permissive checks are none of texts but some of values. Here, the command may have chosen the form of values.
+    var value: SystemLanguageModel.Guardrails {
+        switch self {
+        case .default: .default
+        case .permissiveContentTransformations: .unchecked
+        }
     }
 }
 

@@ -10,8 +10,8 @@ struct Index: AsyncParsableCommand {
         discussion: """
             Text, Markdown, HTML, source code and PDF (with pdftotext installed) are cut into passages and stored in one file, \
             with their words and vectors. Running the command again reads only what has changed. It can be interrupted at any \
-            time; the next run continues. Files that cannot be read and documents without text, such as scans, are named on \
-            standard error; if a file could not be read, the exit code is 1.
+            time; the next run continues. Files that cannot be read or are too large and documents without text, such as scans, are \
+            named on standard error; if a file could not be read, the exit code is 1.
 
               fm index docs --out docs.index
               fm search --in docs.index "renewing a passport"
@@ -59,10 +59,11 @@ struct Index: AsyncParsableCommand {
                 total.passages += changes.passages
                 total.problems += changes.problems
                 total.withoutText += changes.withoutText
+                total.tooLarge += changes.tooLarge
             }
             let counts = try await index.counts()
             try await index.close()
-            for problem in total.problems { Message.say("fm: \(problem)") }
+            for problem in total.problems + total.tooLarge { Message.say("fm: \(problem)") }
             Self.name(total.withoutText)
             if json {
                 let encoder = JSONEncoder()
@@ -131,7 +132,7 @@ struct Search: AsyncParsableCommand {
             let results = try await index.search(query, options: flags.options(limit: top))
             let encoder = JSONEncoder()
             encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
-            let isColored = isatty(STDOUT_FILENO) == 1
+            let isColored = Terminal.hasColors(STDOUT_FILENO)
             for (number, result) in results.enumerated() {
                 let passage = result.passage
                 if json {

@@ -95,9 +95,10 @@ struct Read: AsyncParsableCommand {
         }
         let whole = texts.map(\.1.text).joined(separator: "\n\n")
         let document = LongDocument(text: whole)
+        let shape = try schema.map { try SchemaFile.read($0) }
         let checkpoint = try Self.checkpoint(
-            whole, task ?? "", schema ?? "", "\(length) \(flags.guardrails.rawValue) \(flags.instructions ?? "")",
-            ModelStore.systemModelPath, ModelStore.selectedAdapter ?? "")
+            whole, task ?? "", shape?.text ?? "", "\(length) \(flags.guardrails.rawValue) \(flags.instructions ?? "")",
+            try ModelChoice.identity().joined(separator: " "))
         // The model reads about a token for four bytes of English text.
         let line = ProgressLine("Reading", total: max(1, whole.utf8.count / 4))
         let usages = Mutex<[LanguageModelSession.Usage]>([])
@@ -109,34 +110,36 @@ struct Read: AsyncParsableCommand {
                 Message.say(Self.sentence(rejection))
             }
         }
-        let result = try await result(of: document, task, model, checkpoint, line, notice)
+        let result = try await result(of: document, task, shape, model, checkpoint, line, notice)
         line.end()
         try Output().write(result + "\n")
         // One sentence is enough.
-        if let code = usages.withLock({ $0 }).lazy.compactMap({ reportStop($0) }).first { throw code }
+        for usage in usages.withLock({ $0 }) { if let code = reportStop(usage) { throw code } }
     }
 
     /// What the command writes: a text, or JSON.
     private func result(
-        of document: LongDocument, _ task: String?, _ model: SystemLanguageModel, _ checkpoint: URL, _ line: ProgressLine,
-        _ notice: @escaping @Sendable (LongDocument.Notice) -> Void
+        of document: LongDocument, _ task: String?, _ schema: JSONValue?, _ model: SystemLanguageModel, _ checkpoint: URL,
+        _ line: ProgressLine, _ notice: @escaping @Sendable (LongDocument.Notice) -> Void
     ) async throws -> String {
         if let schema {
-            let json = try SchemaFile.read(schema)
             let generated: GenerationSchema
-            do throws(JSONSchemaError) { generated = try GenerationSchema(jsonSchema: json) } catch {
+            do throws(JSONSchemaError) { generated = try GenerationSchema(jsonSchema: schema) } catch {
                 throw SchemaFile.fail(error.sentence)
             }
             let found = try await document.extract(
-                schema: generated, instructions: Self.extraction(task, json), model: model, responseTokens: max(400, length),
+                schema: generated, instructions: Self.extraction(task, schema), model: model, responseTokens: max(400, length),
                 checkpoint: checkpoint, progress: { line.show(0, text: "\($0) parts") }, notice: notice, merging: Self.merged)
-            let value = try JSONParser.parse(found?.jsonString ?? "null")
-            // Each part conforms; lists that are joined may be too long.
-            if try !Self.conforms(value, to: json) {
-                line.end()
-                Message.say(
-                    "(Together, the values of the parts do not conform to the schema. A list may be longer than it allows.)")
-            }
+            guard let found else { return "null" }
+            let value = try JSONParser.parse(found.jsonString)
+            line.end()
+            // Each part conforms; lists that are joined may be too long. Whatever is said of them, the values are written.
+            do {
+                if try !Self.conforms(value, to: schema) {
+                    Message.say(
+                        "(Together, the values of the parts do not conform to the schema. A list may be longer than it allows.)")
+                }
+            } catch { Message.say("(Whether the values of the parts conform to the schema together is not known: \(error))") }
             return value.prettyText
         }
         let told: @Sendable (LongDocument.Progress) -> Void = { line.show($0.tokens, text: "\($0.chunks) parts") }
@@ -217,20 +220,25 @@ struct Read: AsyncParsableCommand {
 
     /// The values of two parts of a text: lists are joined without what is in both, members are merged, and of other values the first
     /// one stays unless it is null or empty.
-    private static func merged(_ first: GeneratedContent, _ second: GeneratedContent) throws -> GeneratedContent {
+    static func merged(_ first: GeneratedContent, _ second: GeneratedContent) throws -> GeneratedContent {
         let value = merged(try JSONParser.parse(first.jsonString), try JSONParser.parse(second.jsonString))
         return try GeneratedContent(json: value.text)
     }
 
     static func merged(_ first: JSONValue, _ second: JSONValue) -> JSONValue {
         switch (first, second) {
-        case (.array(let some), .array(let others)): return .array(some + others.filter { !some.contains($0) })
+        case (.array(let some), .array(let others)):
+            let known = Set(some)
+            return .array(some + others.filter { !known.contains($0) })
         case (.object(let members), .object(let others)):
             var result = members
+            var places = Dictionary(
+                members.enumerated().map { ($0.element.name, $0.offset) }, uniquingKeysWith: { first, _ in first })
             for member in others {
-                if let index = result.firstIndex(where: { $0.name == member.name }) {
+                if let index = places[member.name] {
                     result[index] = .init(member.name, merged(result[index].value, member.value))
                 } else {
+                    places[member.name] = result.count
                     result.append(member)
                 }
             }

@@ -33,7 +33,10 @@ struct Respond: AsyncParsableCommand {
     @Flag(inversion: .prefixedNo, help: "Write the answer as it is generated.")
     var stream = true
 
-    @Flag(help: "Write one JSON object: content, stop_reason, usage, seconds.")
+    @Flag(
+        help: ArgumentHelp(
+            "Write one JSON object: content, stop_reason, usage, seconds.",
+            discussion: "Stop reasons are \(RunReport.stopReasons)."))
     var json = false
 
     @Option(help: ArgumentHelp("Continue the conversation of a transcript, a JSON file.", valueName: "file"))
@@ -127,9 +130,7 @@ struct Respond: AsyncParsableCommand {
             Message.say("(The context window of \(context.contextSize) tokens is full: the answer ends here.)")
             return nil
         }
-        let limitMessage =
-            flags.maxTokens == nil ? "(Stopped after \(GenerationFlags.defaultMaxTokens) tokens; --max-tokens allows more.)" : nil
-        let code = reportStop(report.usage, limitMessage: limitMessage)
+        let code = reportStop(report.usage, limitMessage: flags.limitMessage())
         if stats { Message.say(report.table, terminator: "") }
         return code
     }

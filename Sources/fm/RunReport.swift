@@ -14,10 +14,16 @@ struct RunReport {
         return value
     }
 
-    var stopReason: String {
-        guard case .string(let reason)? = usage?.metadata["stopReason"]?.kind else { return "unknown" }
+    var stopReason: String { Self.stopReason(usage) ?? "unknown" }
+
+    /// Why the model ended its last answer; nil if it does not say it.
+    static func stopReason(_ usage: LanguageModelSession.Usage?) -> String? {
+        guard case .string(let reason)? = usage?.metadata["stopReason"]?.kind else { return nil }
         return reason
     }
+
+    /// The names of the reasons, for people.
+    static let stopReasons = "endOfTurn, stopString, maximumTokens, loop, contextFull and grammarLimit"
 
     /// Peak resident memory of this process in MB.
     static var peakMegabytes: Double { Double(SystemMemory.peakBytes) / 1_048_576 }

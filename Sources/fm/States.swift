@@ -22,7 +22,7 @@ struct States: AsyncParsableCommand {
     }
 
     func run() async throws {
-        let lines = try String(contentsOfFile: file, encoding: .utf8).split(separator: "\n")
+        let lines = try TextFile.read(file).split(separator: "\n")
             .map { try JSONDecoder().decode(Line.self, from: Data($0.utf8)) }
         let model = try await LoadedModel.load(path: ModelStore.path(of: model))
         let sequence = try model.makeSequence(contextSize: 2_048)

@@ -1,12 +1,14 @@
 import ArgumentParser
 import Foundation
+import TextSearch
 
-/// Text that commands are given, in files and on standard input. Everything that is read as text comes through ``data(_:)``.
+/// Text that commands are given, in files and on standard input: in UTF-8, or in UTF-16 with a byte order mark. The mark is no part of the
+/// text. Commands read their texts here; ``StandardInput/line()`` reads standard input line by line.
 enum TextFile {
-    /// The bytes of a file, or of standard input for “-”, without a byte order mark.
+    /// All bytes of a file, or of standard input for “-”.
     ///
-    /// - Throws: `ValidationError` if there is no such file, ``CommandError`` if it cannot be read or is UTF-16 or UTF-32.
-    static func data(_ path: String) throws -> Data {
+    /// - Throws: `ValidationError` if there is no such file, ``CommandError`` if it cannot be read.
+    static func bytes(_ path: String) throws -> Data {
         let descriptor = path == "-" ? STDIN_FILENO : open(path, O_RDONLY | O_CLOEXEC)
         let problem = errno
         guard descriptor >= 0 else {
@@ -19,34 +21,25 @@ enum TextFile {
         if fstat(descriptor, &status) == 0, status.st_mode & S_IFMT == S_IFDIR {
             throw ValidationError("\(name(path)) is a folder. Give a file.")
         }
-        let data: Data
-        do { data = try file.readToEnd() ?? Data() } catch {
+        do { return try file.readToEnd() ?? Data() } catch {
             throw CommandError("\(name(path)) cannot be read: \(error.localizedDescription)")
         }
-        return try withoutMark(data, name: name(path))
     }
 
-    /// The text of a file, or of standard input for “-”, without a byte order mark.
+    /// The text of a file, or of standard input for “-”.
     ///
-    /// - Throws: As ``data(_:)``, and ``CommandError`` if it is not UTF-8.
+    /// - Throws: As ``bytes(_:)``, and ``CommandError`` if it is no text.
     static func read(_ path: String) throws -> String {
-        guard let text = String(validating: try data(path), as: UTF8.self) else {
-            throw CommandError("\(name(path)) is not UTF-8 text.")
+        guard let text = TextDecoder.text(of: try bytes(path)) else {
+            throw CommandError("\(name(path)) is not text in UTF-8 or UTF-16.")
         }
         return text
     }
 
-    /// Some editors write a mark at the beginning of a text. In UTF-8 it says nothing.
+    /// The text as UTF-8, for parsers of bytes.
     ///
-    /// - Throws: ``CommandError`` if the mark is one of UTF-16 or UTF-32.
-    static func withoutMark(_ data: Data, name: String) throws -> Data {
-        if data.starts(with: [0xEF, 0xBB, 0xBF]) { return Data(data.dropFirst(3)) }
-        let others: [[UInt8]] = [[0xFF, 0xFE], [0xFE, 0xFF], [0, 0, 0xFE, 0xFF]]
-        if others.contains(where: { data.starts(with: $0) }) {
-            throw CommandError("\(name) is UTF-16 or UTF-32. Convert it to UTF-8, for example with “iconv -f UTF-16 -t UTF-8”.")
-        }
-        return data
-    }
+    /// - Throws: As ``read(_:)``.
+    static func data(_ path: String) throws -> Data { Data(try read(path).utf8) }
 
     private static func name(_ path: String) -> String { path == "-" ? "Standard input" : "“\(path)”" }
 }

@@ -146,7 +146,7 @@ struct DocumentTests {
         }
     }
 
-    @Test("chunks that the model rejects are left out and told, and resumed work does not come back to them")
+    @Test("chunks that the model rejects are left out and told, also by resumed work, which does not come back to them")
     func rejected() async throws {
         let checkpoint = FileManager.default.temporaryDirectory.appending(path: UUID().uuidString)
         defer { try? FileManager.default.removeItem(at: checkpoint) }  // the system removes a leftover
@@ -169,10 +169,18 @@ struct DocumentTests {
         }
         let first = rejections.withLock { $0 }
         #expect(!first.isEmpty && first.allSatisfy { $0.text.contains("hero20 ") && $0.chunk != nil })
+        // Nobody who is not told gets a summary without them.
+        let untold = Self.model(rejecting: isBad)
+        await #expect(throws: LanguageModelError.self) {
+            try await book.summary(in: 40, model: untold, checkpoint: checkpoint)
+        }
+        #expect(untold.requests.isEmpty)
         let again = Self.model(rejecting: isBad)
         let summary = try await book.summary(in: 40, model: again, checkpoint: checkpoint, notice: notice)
         #expect(summary.contains("1000") && summary.contains("1399"))
-        #expect(rejections.withLock { $0.count } == first.count && !again.requests.contains { isBad($0.lastPrompt) })
+        let texts = rejections.withLock { $0.map(\.text) }
+        #expect(texts == (first + first).map(\.text) && !again.requests.contains { isBad($0.lastPrompt) })
+        #expect(rejections.withLock { "\($0.last?.error.errorDescription ?? "")" } == first.last?.error.errorDescription)
         #expect(answers.next() > 20)
     }
 
@@ -208,6 +216,33 @@ struct DocumentTests {
             merging: { Years(years: Array(Set($0.years + $1.years)).sorted()) })
         #expect(years?.years.first == 1000 && years?.years.last == 1399 && years?.years.contains(1020) == false)
         #expect(rejections.next() > 1)
+    }
+
+    @Test("if the model rejects one half of a text that was too much, what the other half has is kept")
+    func halfRejected() async throws {
+        let model = StubModel(contextSize: 300) { transcript in
+            let text = transcript.lastPrompt
+            if text.contains("Ada"), text.contains("Cid") {
+                throw LanguageModelError.contextSizeExceeded(
+                    .init(contextSize: 300, tokenCount: 301, debugDescription: "full"))
+            }
+            if text.contains("Cid") { throw LanguageModelError.refusal(.init(explanation: "No.", debugDescription: "refused")) }
+            let found = (1000..<1400).filter { text.contains("\($0)") }
+            return "{\"years\": [\(found.map(String.init).joined(separator: ", "))]}"
+        }
+        let document = LongDocument(text: "Ada came in 1001. Bob came in 1002. Cid came in 1003. Dee came in 1004.")
+        let rejections = Mutex<[LongDocument.Rejection]>([])
+        let years = try await document.extract(
+            Years.self, instructions: "List the years.", model: model, responseTokens: 60,
+            notice: { if case .rejected(let rejection) = $0 { rejections.withLock { $0.append(rejection) } } },
+            merging: { Years(years: $0.years + $1.years) })
+        #expect(years?.years == [1001, 1002])
+        let left = rejections.withLock { $0 }
+        #expect(left.map(\.chunk) == [1] && left.first?.text.hasPrefix("Cid") == true)
+        await #expect(throws: LanguageModelError.self) {
+            try await document.extract(Years.self, instructions: "List the years.", model: model, responseTokens: 60) { a, _ in a
+            }
+        }
     }
 
     @Test("[D5] the values of all chunks are merged") func extraction() async throws {

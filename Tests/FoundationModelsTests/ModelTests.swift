@@ -248,6 +248,10 @@ struct ModelTests {
         await #expect(throws: LanguageModelError.self) {
             try await LanguageModelSession(model: model).respond(to: prompt, generating: Guided.N1.self)
         }
+        // Commands that choose schemas themselves check neither.
+        let unchecked = SystemLanguageModel(guardrails: .unchecked)
+        #expect(!unchecked.localModel.checksValues && !unchecked.localModel.checksText && model.localModel.checksValues)
+        try await LanguageModelSession(model: unchecked).respond(to: prompt, generating: Guided.N1.self)
     }
 
     @Test("[F2] a prompt in an unsupported language is an error; short phrases are accepted") func languages()

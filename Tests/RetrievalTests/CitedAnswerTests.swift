@@ -166,6 +166,8 @@ struct CitedAnswerTests {
         #expect(result.sources.map(\.number) == [travel] && result.sources.first?.passages.first?.headings == ["Travel"])
         let decoded = try JSONDecoder().decode(CitedAnswer.self, from: JSONEncoder().encode(result))
         #expect(decoded.text == result.text && decoded.sources.count == 1)
+        // Why the model ended is in the usage, which is no part of the encoded answer.
+        #expect(result.usage.output.totalTokenCount > 0 && decoded.usage.output.totalTokenCount == 0)
     }
 
     @Test func wrongCitationsAreCorrectedAndInventionsDropped() async throws {

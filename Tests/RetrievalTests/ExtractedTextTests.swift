@@ -1,4 +1,6 @@
 import Foundation
+import Synchronization
+import TestSupport
 import Testing
 
 @testable import Retrieval
@@ -73,14 +75,51 @@ struct ExtractedTextTests {
         let tasks = (0..<count).map { _ in
             Task.detached { try await ReadingProgram.run { try PDFText.extracted(file, program: program, reader: $0) } }
         }
+        defer { for task in tasks { task.cancel() } }
         func started() throws -> [pid_t] {
             try FileManager.default.contentsOfDirectory(atPath: folder.url.path).filter { $0.hasSuffix(".pid") }
                 .compactMap { pid_t($0.dropLast(4)) }
         }
-        while try started().count < count { try await Task.sleep(for: .milliseconds(1)) }
+        try await eventually { try started().count == count }
         for task in tasks { task.cancel() }
         for task in tasks { await #expect(throws: CancellationError.self) { try await task.value } }
-        for process in try started() { while kill(process, 0) == 0 { try await Task.sleep(for: .milliseconds(1)) } }
+        for process in try started() { await eventually { kill(process, 0) != 0 } }
+    }
+
+    @Test(
+        "a program that has written everything is not killed any more: its number may soon be that of another",
+        .timeLimit(.minutes(1)))
+    func writtenPDF() async throws {
+        let folder = try TemporaryFolder()
+        // It ends when there is a file “go”.
+        try folder.write(
+            "slow",
+            """
+            #!/bin/sh
+            cd "$(dirname "$0")"
+            echo >begun
+            echo text
+            exec >&-
+            while [ ! -e go ]; do sleep 0.01; done
+            """)
+        let program = folder.url.appendingPathComponent("slow").path
+        try FileManager.default.setAttributes([.posixPermissions: 0o755], ofItemAtPath: program)
+        let file = folder.url.appendingPathComponent("a.pdf")
+        let handed = Mutex<ReadingProgram?>(nil)
+        let work = Task.detached {
+            try await ReadingProgram.run { reader in
+                handed.withLock { $0 = reader }
+                return try PDFText.extracted(file, program: program, reader: reader)
+            }
+        }
+        defer { work.cancel() }
+        let begun = folder.url.appendingPathComponent("begun").path
+        await eventually { FileManager.default.fileExists(atPath: begun) }
+        let reader = try #require(handed.withLock { $0 })
+        await eventually { !reader.isRunning }
+        reader.end()
+        try folder.write("go", "")
+        #expect(try await work.value.blocks.map(\.text) == ["text"])
     }
 
     @Test("a program that was cancelled before it began is not started") func cancelledPDF() async throws {
@@ -180,6 +219,14 @@ struct ExtractedTextTests {
             _ = ExtractedText(text, format: .html)
         }
         #expect(ExtractedText("a<1", format: .html).blocks.map(\.text) == ["a<1"])
+    }
+
+    @Test("a page is read to a depth that browsers have too, and what is deeper is text of the last element") func deepHTML() {
+        let deep = String(repeating: "<div>", count: 600) + "<p>one</p><h2>two</h2><p>th<b>r</b>ee<button>four</button></p>"
+        let document = ExtractedText(deep + String(repeating: "</div>", count: 600) + "<p>five</p>", format: .html)
+        #expect(document.blocks.map(\.text) == ["one", "two", "three four", "five"])
+        let end = ExtractedText("<h1>Top</h1>" + String(repeating: "<b>", count: 100_000) + "text", format: .html)
+        #expect(end.blocks.map(\.text) == ["text"] && end.blocks.map(\.headings) == [["Top"]])
     }
 
     /// Structure that common files have: byte order marks, code between backticks in a line, names that end in “#”, headings

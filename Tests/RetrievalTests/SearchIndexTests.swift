@@ -440,8 +440,9 @@ struct SearchIndexTests {
         let writers = (0..<count).map { number in
             Task.detached { try await index.add(ExtractedText("The cat \(number).", format: .plain), path: "\(number)") }
         }
+        defer { for writer in writers { writer.cancel() } }
         // If the first of them blocked the threads, the last would not get here before the wait for the database has failed.
-        while arrived.withLock({ $0 }) < count { await Task.yield() }
+        await eventually { arrived.withLock { $0 } == count }
         try await other.writeWithoutTransaction { try $0.execute(sql: "COMMIT") }
         for writer in writers { #expect(try await writer.value == 1) }
         #expect(try await index.counts() == (count, count))

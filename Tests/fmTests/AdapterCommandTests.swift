@@ -202,6 +202,17 @@ struct AdapterCommandTests {
             #expect(try Data(contentsOf: URL(filePath: out)) == whole)
         }
         #expect(try fm(folder, "train", out, "--preview").status == 0)
+        // What the schema says counts, not the name of its file.
+        let (prompts, other) = (folder.path("prompts.txt"), folder.path("other.json"))
+        try FileManager.default.copyItem(atPath: schema, toPath: other)
+        #expect(try fm(folder, "distill", prompts, "--schema", other, "-i", "Answer.", "--out", out).status == 0)
+        let pretty = try fm(folder, "distill", prompts, "--schema", other, "--pretty", "-i", "Answer.", "--out", out)
+        #expect(pretty.status == 64 && pretty.error.contains("other prompts or options"), "\(pretty)")
+        try "{\"const\": 1}".write(toFile: other, atomically: true, encoding: .utf8)
+        #expect(try fm(folder, "distill", prompts, "--schema", other, "-i", "Answer.", "--out", out).status == 64)
+        #expect(try Data(contentsOf: URL(filePath: out)) == whole)
+        // A place that cannot be written is no wrong usage.
+        #expect(try fm(folder, "distill", prompts, "--out", folder.path("none/data.jsonl")).status == 1)
         // Answers that do not pass are left out.
         for (filter, count) in [(#"{"contains": ["n"]}"#, 3), (#"{"excludes": ["n"]}"#, 0)] {
             let filtered = try fm(

@@ -52,9 +52,25 @@ import Testing
                 input: .init(totalTokenCount: 1, cachedTokenCount: 0), output: .init(totalTokenCount: 1, reasoningTokenCount: 0),
                 metadata: ["stopReason": reason])
         }
-        #expect(reportStop(usage("loop")) == repetitionCode)
+        #expect(reportStop(usage("loop")) == repetitionCode && reportStop(usage("grammarLimit")) == repetitionCode)
         #expect(reportStop(usage("maximumTokens")) == nil && reportStop(usage("endOfTurn")) == nil && reportStop(nil) == nil)
         #expect(try CommandTests().fm(["--help"]).output.contains("7 the answer repeated itself"))
+        for command in ["respond", "eval"] {
+            let help = try CommandTests().fm([command, "--help"]).output.split(whereSeparator: \.isWhitespace).joined(
+                separator: " ")
+            #expect(help.contains("endOfTurn, stopString, maximumTokens, loop, contextFull and grammarLimit"))
+        }
+    }
+
+    @Test("an answer of a chat that ends at the usual maximum is said to be cut") func cutInChat() throws {
+        var tiny = TinyModel()
+        tiny.context = 4_096
+        let file = try tiny.file()
+        let run = try CommandTests().fm(
+            ["chat", "-g", "--model", file.path], input: "Hello\n", environment: ["FM_LOOPS": "1"])
+        #expect(run.status == 0 && run.error.contains("Stopped after 1500 tokens; --max-tokens allows more."), "\(run.error)")
+        let chosen = try CommandTests().fm(["chat", "-g", "--model", file.path, "--max-tokens", "3"], input: "Hello\n")
+        #expect(chosen.status == 0 && chosen.error.isEmpty, "\(chosen.error)")
     }
 
     @Test("a private file is replaced in one step, through links, and leaves nothing else") func privateFiles() throws {
@@ -74,6 +90,29 @@ import Testing
         #expect(try FileManager.default.contentsOfDirectory(atPath: folder.path).count == 3)
         #expect(throws: CommandError.self) { try PrivateFile.write(Data("x".utf8), to: "/dev/full") }
         #expect(throws: CommandError.self) { try PrivateFile.write(Data(), to: path("none/talk.json")) }
+    }
+
+    @Test("a private file is written in place where its folder may not be written") func privateFileInPlace() throws {
+        let folder = FileManager.default.temporaryDirectory.appendingPathComponent(UUID().uuidString)
+        try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+        let file = folder.appendingPathComponent("talk.json").path
+        try Data("a longer old text".utf8).write(to: URL(filePath: file))
+        chmod(file, 0o666)
+        chmod(folder.path, 0o555)
+        defer {
+            chmod(folder.path, 0o755)
+            try? FileManager.default.removeItem(at: folder)  // otherwise the system removes it
+        }
+        // Root may write in every folder: this thread accesses files as another user then, until the end.
+        typealias SetUser = @convention(c) (UInt32) -> Int32
+        let symbol = try #require(dlsym(nil, "setfsuid"))
+        let setUser = unsafeBitCast(symbol, to: SetUser.self)
+        let user = geteuid()
+        if user == 0 { _ = setUser(65_534) }
+        defer { if user == 0 { _ = setUser(0) } }
+        try PrivateFile.write(Data("new".utf8), to: file)
+        #expect(try String(contentsOfFile: file, encoding: .utf8) == "new")
+        #expect(throws: CommandError.self) { try PrivateFile.write(Data(), to: folder.appendingPathComponent("other").path) }
     }
 
     @Test("a full disk is no wrong usage") func fullDisk() throws {

@@ -371,6 +371,8 @@ import Testing
         // What a process leaves that was killed while it wrote the fourth result.
         let complete = try String(contentsOf: run, encoding: .utf8).split(separator: "\n")
         #expect(complete.count == 7)
+        #expect(
+            complete.dropFirst().allSatisfy { $0.contains("\"stopReason\":\"maximumTokens\"") || $0.contains("\"endOfTurn\"") })
         try Data((complete.prefix(4).joined(separator: "\n") + "\n" + complete[4].prefix(50)).utf8).write(to: run)
         let second = try CommandTests().fm([
             "eval", data.path, "--max-tokens", "8", "--html", folder.url.appending(path: "r.html").path,

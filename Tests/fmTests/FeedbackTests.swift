@@ -64,5 +64,8 @@ import Testing
         #expect(empty.status == 0 && empty.output.isEmpty && empty.error.contains("There is no feedback in"))
         let missing = try CommandTests().fm(["feedback", "/nowhere.json"])
         #expect(missing.status == 64 && !missing.error.contains("Usage"))
+        // A file that cannot be written is no wrong usage.
+        try Data(ChatExchange(transcript(["a", "b"]), prompt: "a", answer: "b").report("/good", "")).write(to: file)
+        #expect(try CommandTests().fm(["feedback", file.path, "--tests", "/nowhere/tests.jsonl"]).status == 1)
     }
 }

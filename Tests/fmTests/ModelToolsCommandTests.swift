@@ -1,4 +1,5 @@
 import Foundation
+import FoundationModels
 import Inference
 import TestSupport
 import Testing
@@ -85,6 +86,34 @@ struct ModelToolsCommandTests {
         #expect(ModelAdvice.best(memory: 2 * gigabyte, bytesPerSecond: 50e9).name == ModelCatalogue.small.name)
     }
 
+    @Test("a model file that is damaged is named with the reason, and no advice to download another one")
+    func damagedModel() throws {
+        let folder = try Folder()
+        try Data(TinyModel().builder().bytes().prefix(60_000)).write(to: URL(filePath: folder.path("cut.gguf")))
+        let model = ["--model", folder.path("cut.gguf")]
+        for command in [["available"], ["chat"], ["eval", "--safety", "--run", folder.path("run.jsonl")]] {
+            let run = try commands.fm(command + model, environment: folder.environment)
+            #expect(run.status == 3 && run.error.contains("cut.gguf") && run.error.contains("ends at byte 60000"), "\(run)")
+            #expect(!run.error.contains("fm model pull"), "\(run)")
+        }
+        let missing = try commands.fm(["chat"], environment: folder.environment.merging(["FM_MODEL": "/nowhere.gguf"]) { $1 })
+        #expect(missing.status == 3 && missing.error.components(separatedBy: "fm model pull").count == 2, "\(missing)")
+    }
+
+    @Test("values of two parts are merged by name and without repetition, in linear time") func mergedValues() throws {
+        func merged(_ first: String, _ second: String) throws -> String {
+            try Read.merged(GeneratedContent(json: first), GeneratedContent(json: second)).jsonString
+        }
+        let (first, second) = (#"{"a":[1,2],"b":"","c":{"d":1}}"#, #"{"c":{"d":2,"e":3},"a":[2,3,3],"b":"x"}"#)
+        let expected = try GeneratedContent(json: #"{"a":[1,2,3,3],"b":"x","c":{"d":1,"e":3}}"#)
+        #expect(try merged(first, second) == expected.jsonString)
+        let ratio = try Linearity.ratio(250) { count in
+            let lists = [0, count].map { start in "[\((start..<start + count).map { "\"\($0)\"" }.joined(separator: ","))]" }
+            _ = try merged(lists[0], lists[1])
+        }
+        #expect(ratio < Linearity.limit)
+    }
+
     @Test("[H3] a classifier from a table: train, report, lines in, labels out, none of them") func classify() throws {
         let folder = try Folder()
         let words = [("garden", "tulip spade hedge lawn rake"), ("kitchen", "oven whisk flour knife butter")]
@@ -103,8 +132,9 @@ struct ModelToolsCommandTests {
         #expect(try String(contentsOfFile: folder.path("t.html"), encoding: .utf8).contains("id=\"confusion\""))
         let one = try fm(folder, "classify", folder.path("t.classifier"), "a tulip", "an oven")
         #expect(one.output.split(separator: "\n").map { $0.split(separator: "\t")[0] } == ["garden", "kitchen"])
-        let lines = try fm(folder, "classify", folder.path("t.classifier"), "--json", input: "the rake\nflour\n")
+        let lines = try fm(folder, "classify", folder.path("t.classifier"), "--json", input: "\u{FEFF}the rake\nflour\n")
         #expect(lines.output.contains("\"labels\":[\"garden\"]") && lines.output.contains("\"labels\":[\"kitchen\"]"))
+        #expect(lines.output.contains("\"text\":\"the rake\""))
         #expect(try fm(folder, "classify", folder.path("t.classifier"), "--threshold", "0.999", "zzz").output.hasPrefix("none\t"))
         let empty = try fm(folder, "classify", folder.path("t.classifier"), "")
         #expect(empty.status == 64 && empty.output.isEmpty && empty.error.contains("is empty"))

@@ -1,7 +1,7 @@
+import Embeddings
 import Foundation
 import Inference
 import TestSupport
-import Embeddings
 import Testing
 
 @testable import fm
@@ -24,16 +24,28 @@ struct SearchCommandTests {
 
     private static let isInstalled = FileManager.default.fileExists(atPath: ModelStore.embedderPath(of: "embedder"))
 
+    @Test("“default” is a name of the embedder that is used where none is named") func defaultName() throws {
+        #expect(ModelStore.embedderPath(of: "default") == ModelStore.embedderPath)
+        let run = try CommandTests().fm(["embed", "-m", "default", "The cat sleeps."], environment: ["FM_EMBEDDER": "default"])
+        #expect(run.status == 0 && run.output.contains("embedding"), "\(run.error)")
+    }
+
     @Test func theEmbedderIsInstalled() { #expect(Self.isInstalled) }
 
-    @Test("files that cannot be read end with exit code 1, documents without text are named") func problems() throws {
+    @Test("files that cannot be read end with exit code 1, others without text or too large are named") func problems() throws {
         let (docs, out) = (try Folder(), try Folder())
         let index = out.url.appendingPathComponent("docs.index").path
         try docs.write("food.txt", "Bread is baked in the morning.")
         try docs.write("empty.md", "")
         try docs.write("app.html", "<div id=root></div><script>document.write('bread')</script>")
+        try docs.write("large.txt", "")
+        let large = try FileHandle(forWritingTo: docs.url.appendingPathComponent("large.txt"))
+        try large.truncate(atOffset: 65 << 20)
+        try large.close()
         let built = try fm(["index", docs.url.path, "--out", index])
         #expect(built.status == 0 && built.output.contains("3 added"))
+        #expect(
+            built.error.contains("“large.txt” is left out: it has 65 MB, and documents have at most 64 MB."), "\(built.error)")
         #expect(built.error.contains("“empty.md” has no text") && built.error.contains("“app.html” has no text"))
         try docs.write("data.txt", "a\0b")
         let unreadable = try fm(["index", docs.url.path, "--out", index, "--json"])
@@ -137,6 +149,18 @@ struct SearchCommandTests {
         #expect(missing.status == 1 && missing.error.contains("fm index"))
         #expect(try fm(["index", "/nowhere", "--out", index]).status == 1)
         #expect(try fm(["search", "--in", index, "x", "--mode", "psychic"]).status == 64)
+    }
+
+    @Test("an answer from documents that the model did not end is said to be cut") func cut() throws {
+        var tiny = TinyModel()
+        tiny.context = 4_096
+        let (docs, file) = (try Folder(), try tiny.file())
+        try docs.write("town.txt", "Passports are renewed at the town hall.")
+        let text = docs.url.appendingPathComponent("town.txt").path
+        let run = try CommandTests().fm(
+            ["read", text, "Where are passports renewed?", "--model", file.path],
+            environment: ["FM_EMBEDDER": "embedder", "FM_LOOPS": "1"])
+        #expect(run.status == 6 && run.error.contains("Stopped after 400 tokens"), "\(run)")
     }
 
     @Test("[D8] an index whose program was killed is completed by the next run") func killed() async throws {

@@ -42,18 +42,22 @@ struct TerminalTests {
             #expect(Terminal.allowsColors(environment) == isAllowed, "\(environment)")
         }
         let tiny = try TinyModel().file()
-        let arguments = [
-            "python3", "-c", "import pty, sys; pty.spawn(sys.argv[1:])", CommandTests.binary.path, "tokens", "--model", tiny.path,
-            "Hello",
-        ]
-        func shown(_ variable: String, _ value: String) throws -> String {
-            let environment = ["TERM": "xterm", "NO_COLOR": "", "CLICOLOR": ""].merging([variable: value]) { $1 }
-            return try CommandTests().run("/usr/bin/env", arguments, environment: environment).output
-        }
-        #expect(try shown("NO_COLOR", "").contains("\u{1B}["))
-        for (variable, value) in [("NO_COLOR", "1"), ("CLICOLOR", "0"), ("TERM", "dumb")] {
-            let text = try shown(variable, value)
-            #expect(text.contains("free") && !text.contains("\u{1B}"), "\(variable): \(text)")
+        let rows = try TemporaryFile(Array(#"{"prompt": "a", "completion": "the thing"}"#.utf8), suffix: ".jsonl")
+        for (command, part) in [
+            (["tokens", "--model", tiny.path, "Hello"], "free"), (["adapter", "train", rows.path, "--preview"], "⟦the thing"),
+        ] {
+            func shown(_ variable: String, _ value: String) throws -> String {
+                let terminal = ["python3", "-c", "import pty, sys; pty.spawn(sys.argv[1:])", CommandTests.binary.path]
+                let environment = ["TERM": "xterm", "NO_COLOR": "", "CLICOLOR": "", "FM_MODEL": tiny.path]
+                return try CommandTests().run(
+                    "/usr/bin/env", terminal + command, environment: environment.merging([variable: value]) { $1 }
+                ).output
+            }
+            #expect(try shown("NO_COLOR", "").contains("\u{1B}["))
+            for (variable, value) in [("NO_COLOR", "1"), ("CLICOLOR", "0"), ("TERM", "dumb")] {
+                let text = try shown(variable, value)
+                #expect(text.contains(part) && !text.contains("\u{1B}"), "\(variable): \(text)")
+            }
         }
     }
 

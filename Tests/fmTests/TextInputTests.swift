@@ -7,17 +7,24 @@ import Testing
 @Suite("text that commands are given") struct TextInputTests {
     private let commands = CommandTests()
 
-    @Test("a byte order mark of UTF-8 is no part of a text, and UTF-16 is an error that says what to do")
+    @Test("a byte order mark is no part of a text, and texts in UTF-16 are read like others")
     func marks() throws {
         let marked = try TemporaryFile([0xEF, 0xBB, 0xBF] + Array("{\"type\": \"null\"}".utf8), suffix: ".json")
         #expect(try TextFile.read(marked.path) == "{\"type\": \"null\"}")
         #expect(try TextFile.data(marked.path).first == UInt8(ascii: "{"))
-        for mark: [UInt8] in [[0xFF, 0xFE], [0xFE, 0xFF], [0xFF, 0xFE, 0, 0], [0, 0, 0xFE, 0xFF]] {
-            let file = try TemporaryFile(mark + [0x41, 0], suffix: ".txt")
-            #expect { try TextFile.read(file.path) } throws: { "\($0)".contains("iconv") && $0 is CommandError }
+        let units = Array("\u{FEFF}{\"const\": \"Grüße 🙂\"}".utf16)
+        for bytes in [
+            units.flatMap { [UInt8($0 & 0xFF), UInt8($0 >> 8)] }, units.flatMap { [UInt8($0 >> 8), UInt8($0 & 0xFF)] },
+        ] {
+            let file = try TemporaryFile(bytes, suffix: ".json")
+            #expect(try TextFile.read(file.path) == "{\"const\": \"Grüße 🙂\"}")
+            #expect(try EvalFile.data(file.path) == TextFile.data(file.path) && EvalFile.bytes(file.path) == Data(bytes))
+            #expect(try commands.fm(["schema", "check", file.path]).status == 0)
         }
-        let binary = try TemporaryFile([0x41, 0xFF], suffix: ".txt")
-        #expect { try TextFile.read(binary.path) } throws: { "\($0)".contains("not UTF-8") }
+        for bytes: [UInt8] in [[0x41, 0xFF], [0xFF, 0xFE, 0x41], [0, 0, 0xFE, 0xFF, 0, 0, 0, 0x41]] {
+            let binary = try TemporaryFile(bytes, suffix: ".txt")
+            #expect { try TextFile.read(binary.path) } throws: { "\($0)".contains("not text") && $0 is CommandError }
+        }
         #expect(try commands.fm(["schema", "check", marked.path]).status == 0)
     }
 
@@ -37,6 +44,11 @@ import Testing
         #expect(try commands.fm(["tokens", "--transcript", "/nowhere.json"]).status == 64)
         #expect(try commands.fm(["tokens", "--transcript", file.path]).status == 1)
         #expect(try commands.fm(["--load-transcript", file.path, "Hello"]).status == 1)
+        #expect { try EvalFile.text("/nowhere/x") } throws: { ($0 as? EvalError)?.code == 64 }
+        #expect { try EvalFile.check(outputs: ["/nowhere/x"], inputs: []) } throws: { ($0 as? EvalError)?.code == 1 }
+        #expect {
+            try EvalRun(URL(filePath: "/nowhere/x"), .init(dataset: "d", fingerprint: "f", model: "m", settings: "s"))
+        } throws: { ($0 as? EvalError)?.code == 1 }
     }
 
     @Test("an empty text is not sent to a model") func emptyTexts() throws {
@@ -50,7 +62,7 @@ import Testing
         let file = try TemporaryFile(Array(" \n\n".utf8), suffix: ".txt")
         for task in [[], ["What?"], ["List the names."]] {
             let run = try commands.fm(["read", file.path] + task)
-            #expect(run.status == 64 && run.error.contains("There is no text in “\(file.path)”."), "\(run)")
+            #expect(run.status == 64 && run.error.contains("“\(file.path)” has no text."), "\(run)")
         }
     }
 
@@ -69,6 +81,8 @@ import Testing
         for command in commandsThatAnswer {
             let run = try commands.fm(command + ["--min-p", "2"])
             #expect(run.status == 64 && run.error.contains("--min-p must be"), "\(run)")
+        }
+        for command in commandsThatAnswer + [["play", "/nowhere.txt"], ["eval", "--safety"]] {
             let checks = try commands.fm(command + ["--guardrails", "none"])
             #expect(checks.status == 64 && checks.error.contains("permissive-content-transformations"), "\(checks)")
         }
@@ -89,13 +103,29 @@ import Testing
         #expect(try commands.fm(["chat", "--model", tiny.path] + flags, input: "").status == 0)
     }
 
-    @Test("a chat with permissive guardrails answers what others reject") func permissiveChat() throws {
-        let tiny = try TinyModel().file()
-        let run = try commands.fm(
-            [
-                "chat", "-g", "--max-tokens", "2", "--model", tiny.path, "--guardrails", "permissive-content-transformations",
-            ], input: "I will kill you, you stupid bitch\n")
-        #expect(run.status == 0, "\(run)")
+    @Test("with permissive guardrails, commands answer what they reject without") func permissive() throws {
+        var tiny = TinyModel()
+        tiny.context = 4_096
+        let model = try tiny.file()
+        let text = "I will kill you, you stupid bitch"
+        let file = try TemporaryFile(Array(text.utf8), suffix: ".txt")
+        let data = try TemporaryFile(Array("{\"prompt\": \"\(text)\", \"excludes\": [\"xyzzy\"]}\n".utf8), suffix: ".jsonl")
+        let schema =
+            #"{"type": "object", "properties": {"n": {"enum": [1, 2]}}, "required": ["n"], "additionalProperties": false}"#
+        for (command, input) in [
+            (["chat", "-g", "--max-tokens", "2"], text + "\n"),
+            // Here the command sends the schema.
+            (["read", "-g", file.path, "--schema", schema], ""), (["play", "--once", "--max-tokens", "2", file.path], ""),
+            (["eval", "--max-tokens", "2", "--run", data.path + ".run", data.path], ""),
+        ] {
+            defer { unlink(data.path + ".run") }
+            let rejected = try commands.fm(command + ["--model", model.path], input: input)
+            #expect((rejected.error + rejected.output).contains("unsafe"), "\(command) \(rejected)")
+            unlink(data.path + ".run")
+            let run = try commands.fm(
+                command + ["--model", model.path, "--guardrails", "permissive-content-transformations"], input: input)
+            #expect(run.status == 0 && !(run.error + run.output).contains("unsafe"), "\(command) \(run)")
+        }
     }
 
     @Test("a chat with a window of its own size uses the adapter") func adapterAndContext() throws {

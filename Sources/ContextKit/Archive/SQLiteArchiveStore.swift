@@ -313,7 +313,8 @@ final class SQLiteArchiveStore: ArchiveStore {
                     return .commit
                 }
                 try Self.removeDamaged(conversation, rows, database)
-                try Self.purgeIndex(database)
+                // The conversation is gone. While others write, what is left of it in the index stays until the next removal.
+                do { try Self.purgeIndex(database) } catch let error as DatabaseError where error.resultCode == .SQLITE_BUSY {}
             }
         }
         // The write-ahead log still has the old pages; another program that reads may keep them a little longer.

@@ -44,7 +44,7 @@ public struct LongDocument: Sendable {
     public struct Rejection: Sendable {
         /// The number of the chunk, from 1; nil for results of several chunks, of which the longest is kept.
         public var chunk: Int?
-        /// The text.
+        /// The text: the chunk, or a part of it.
         public var text: String
         /// A violation of the guardrails, a refusal, or a language that the model does not support.
         public var error: LanguageModelError
@@ -97,8 +97,8 @@ public struct LongDocument: Sendable {
     ///   - checkpoint: A file for intermediate results. The same call resumes from it. It is removed when the work is
     ///     done.
     ///   - progress: Called after each chunk.
-    ///   - notice: Called after each request. Texts that the model rejects are then left out; without a closure, the first of them is an
-    ///     error, also when the work is resumed. If all chunks are rejected, the last error is thrown.
+    ///   - notice: Called after each request. Texts that the model rejects are then left out, and told again when the work is resumed;
+    ///     without a closure, the first of them is an error, also then. If all chunks are rejected, the last error is thrown.
     /// - Throws: ``LongDocumentError``, `CancellationError`, or what sessions throw.
     public func summary(
         in tokens: Int = 300, strategy: Strategy = .mapReduce,
@@ -120,8 +120,8 @@ public struct LongDocument: Sendable {
     ///   - checkpoint: A file for intermediate results. The same call resumes from it. It is removed when the work is
     ///     done.
     ///   - progress: Called after each chunk.
-    ///   - notice: Called after each request. Texts that the model rejects are then left out; without a closure, the first of them is an
-    ///     error, also when the work is resumed. If all chunks are rejected, the last error is thrown.
+    ///   - notice: Called after each request. Texts that the model rejects are then left out, and told again when the work is resumed;
+    ///     without a closure, the first of them is an error, also then. If all chunks are rejected, the last error is thrown.
     /// - Throws: ``LongDocumentError``, `CancellationError`, or what sessions throw.
     public func result(
         of task: String, in tokens: Int = 300, strategy: Strategy = .mapReduce,
@@ -145,22 +145,21 @@ public struct LongDocument: Sendable {
             strategy: strategy.rawValue,
             limit: tokens, room: room, instructions: told
         )
-        var state = try Checkpoint.read(checkpoint, work) ?? Checkpoint(work: work)
+        var state = try Checkpoint.read(checkpoint, work, notice)
         var index = 0
-        var rejection: Rejection?
         try await forEachChunk(of: room, overlap: min(64, room / 10), model: model) { chunk, tokens in
             index += 1
             guard index > state.chunks else { return }
             let carried = strategy == .refine ? state.parts.last?.text ?? "" : ""
             var summary = ""
             do { summary = try await writer.summary(of: chunk, after: carried) } catch {
-                rejection = try Rejection.of(error, chunk: index, chunk, notice)
+                try state.leaveOut(chunk, chunk: index, error, notice)
             }
             // An empty summary of a chunk is ignored, so that it does not replace the previous summary.
             if !summary.isEmpty {
                 if strategy == .refine { state.parts = [] }
                 state.parts.append(.init(level: 0, text: summary))
-                if strategy == .mapReduce { try await writer.reduce(&state.parts, room: room, isLast: false) }
+                if strategy == .mapReduce { try await writer.reduce(&state, room: room, isLast: false) }
             }
             state.chunks = index
             state.tokens += tokens
@@ -168,9 +167,9 @@ public struct LongDocument: Sendable {
             progress(Progress(chunks: state.chunks, tokens: state.tokens, summary: state.parts.last?.text ?? ""))
         }
         try Self.checkResumed(state, chunks: index)
-        try await writer.reduce(&state.parts, room: room, isLast: true)
+        try await writer.reduce(&state, room: room, isLast: true)
         Checkpoint.remove(checkpoint)
-        if state.parts.isEmpty, let rejection { throw rejection.error }
+        try state.checkResult()
         return state.parts.last?.text ?? ""
     }
 
@@ -226,18 +225,14 @@ public struct LongDocument: Sendable {
             strategy: "",
             limit: responseTokens,
             room: room, instructions: instructions)
-        var state = try Checkpoint.read(checkpoint, work) ?? Checkpoint(work: work)
+        var state = try Checkpoint.read(checkpoint, work, notice)
         var value = try state.parts.first.map { try GeneratedContent(json: $0.text) }
         let finder = ValueFinder(model: model, schema: schema, instructions: instructions, limit: responseTokens, notice: notice)
         var index = 0
-        var rejection: Rejection?
         try await forEachChunk(of: room, overlap: min(64, room / 10), model: model) { chunk, _ in
             index += 1
             guard index > state.chunks else { return }
-            var values: [GeneratedContent] = []
-            do { values = try await finder.values(in: chunk) } catch {
-                rejection = try Rejection.of(error, chunk: index, chunk, notice)
-            }
+            let values = try await finder.values(in: chunk) { try state.leaveOut($0, chunk: index, $1, notice) }
             for found in values { value = try value.map { try merge($0, found) } ?? found }
             state.parts = value.map { [.init(level: 0, text: $0.jsonString)] } ?? []
             state.chunks = index
@@ -246,7 +241,7 @@ public struct LongDocument: Sendable {
         }
         try Self.checkResumed(state, chunks: index)
         Checkpoint.remove(checkpoint)
-        if value == nil, let rejection { throw rejection.error }
+        try state.checkResult()
         return value
     }
 
@@ -265,24 +260,6 @@ public struct LongDocument: Sendable {
     }
 }
 
-extension LongDocument.Rejection {
-    /// Tells of a text that the model rejects.
-    ///
-    /// - Throws: The error, if nobody is told, or if it does not concern this text alone.
-    static func of(
-        _ error: any Error, chunk: Int?, _ text: String, _ notice: (@Sendable (LongDocument.Notice) -> Void)?
-    ) throws -> Self {
-        guard let notice, let failure = error as? LanguageModelError else { throw error }
-        switch failure {
-        case .guardrailViolation, .refusal, .unsupportedLanguageOrLocale: break
-        default: throw error
-        }
-        let rejection = Self(chunk: chunk, text: text, error: failure)
-        notice(.rejected(rejection))
-        return rejection
-    }
-}
-
 /// Extracts values from chunks, each in a separate session.
 private struct ValueFinder {
     let model: any WindowedLanguageModel
@@ -293,7 +270,10 @@ private struct ValueFinder {
     let notice: (@Sendable (LongDocument.Notice) -> Void)?
 
     /// Usually one value. If the value does not fit into its token limit, one for each half of the text.
-    func values(in text: String) async throws -> [GeneratedContent] {
+    ///
+    /// - Parameter leaveOut: Called with a text and its error; it throws the error unless the text is to be left out. What the other half
+    ///   has is kept.
+    func values(in text: String, leavingOut leaveOut: (String, any Error) throws -> Void) async throws -> [GeneratedContent] {
         let session = LanguageModelSession(model: model, instructions: instructions)
         let options = GenerationOptions(samplingMode: .greedy, maximumResponseTokens: limit)
         do {
@@ -304,7 +284,11 @@ private struct ValueFinder {
             let sentences = TextUnits.sentences(of: text)
             guard sentences.count > 1 else { throw error }
             let middle = sentences.count / 2
-            return try await values(in: sentences[..<middle].joined()) + values(in: sentences[middle...].joined())
+            return try await values(in: sentences[..<middle].joined(), leavingOut: leaveOut)
+                + values(in: sentences[middle...].joined(), leavingOut: leaveOut)
+        } catch {
+            try leaveOut(text, error)
+            return []
         }
     }
 }

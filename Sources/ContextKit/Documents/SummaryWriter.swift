@@ -48,9 +48,10 @@ struct SummaryWriter {
     /// Merges neighbouring summaries, so that their number stays small however long the document is.
     ///
     /// - Parameter isLast: Whether to merge until one is left.
-    func reduce(_ parts: inout [Checkpoint.Part], room: Int, isLast: Bool) async throws {
+    func reduce(_ state: inout Checkpoint, room: Int, isLast: Bool) async throws {
         let group = max(2, room / (max(1, limit) + 4))
-        while parts.count > 1 {
+        while state.parts.count > 1 {
+            let parts = state.parts
             let level = parts.last?.level ?? 0
             var first = parts.lastIndex { $0.level > level }.map { $0 + 1 } ?? 0
             if isLast {
@@ -64,11 +65,11 @@ struct SummaryWriter {
             let highest = parts[first...].map(\.level).max() ?? level
             var merged = ""
             do { merged = try await summary(of: text, after: "") } catch {
-                _ = try LongDocument.Rejection.of(error, chunk: nil, text, notice)
+                try state.leaveOut(text, chunk: nil, error, notice)
             }
             // If the model returns nothing, the longest of the summaries is kept.
             if merged.isEmpty { merged = parts[first...].map(\.text).max { $0.count < $1.count } ?? "" }
-            parts.replaceSubrange(first..., with: [.init(level: highest + 1, text: merged)])
+            state.parts.replaceSubrange(first..., with: [.init(level: highest + 1, text: merged)])
         }
     }
 }

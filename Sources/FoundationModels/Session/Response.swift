@@ -11,8 +11,8 @@ extension LanguageModelSession {
         public let usage: Usage
     }
 
-    /// Token usage of requests. With the built-in model, `metadata` contains `stopReason`, `loadSeconds`,
-    /// `promptSeconds`, `generationSeconds` and `forcedTokens` (the number of tokens that the grammar determined
+    /// Token usage of requests. With the built-in model, `metadata` contains `stopReason` (`endOfTurn`, `stopString`, `maximumTokens`,
+    /// `loop`, `contextFull` or `grammarLimit`), `loadSeconds`, `promptSeconds`, `generationSeconds` and `forcedTokens` (the number of tokens that the grammar determined
     /// completely).
     public struct Usage: Sendable {
         /// Input tokens.

@@ -15,6 +15,8 @@ package struct LocalModel: Hashable, Sendable {
     package var isTagging = false
     /// Whether prompts and text responses are checked for safety.
     package var checksText = true
+    /// Whether requests for values of a schema are checked even where texts are not.
+    package var checksValues = true
     /// Whether tool calls end after rounds with identical calls and outputs; nil if the defaults of the model decide.
     package var repetitionOption: Bool?
     /// The format of keys and values in the KV cache. `FM_CACHE_BITS=8` selects 8 bits for models that select none.

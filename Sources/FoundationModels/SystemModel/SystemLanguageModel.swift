@@ -38,12 +38,16 @@ public final class SystemLanguageModel: Sendable, Observable {
 
     /// The safety checks of prompts and responses.
     public struct Guardrails: Sendable {
-        let isPermissive: Bool
+        package let isPermissive: Bool
+        /// See ``LocalModel/checksValues``.
+        package var checksValues = true
 
         /// Prompts and responses are checked.
         public static let `default` = SystemLanguageModel.Guardrails(isPermissive: false)
         /// Prompts and text responses are not checked. Requests for structured responses are checked nevertheless.
         public static let permissiveContentTransformations = SystemLanguageModel.Guardrails(isPermissive: true)
+        /// Nothing is checked: for commands that choose schemas for themselves, which their users neither see nor chose.
+        package static let unchecked = SystemLanguageModel.Guardrails(isPermissive: true, checksValues: false)
     }
 
     /// A model within a family.
@@ -107,9 +111,11 @@ public final class SystemLanguageModel: Sendable, Observable {
     }
 
     package var localModel: LocalModel {
-        LocalModel(
+        var model = LocalModel(
             path: ModelStore.systemModelPath, maximumContext: 4096, adapter: adapter ?? ModelStore.selectedAdapter,
             isTagging: useCase == .contentTagging, checksText: !guardrails.isPermissive)
+        model.checksValues = guardrails.checksValues
+        return model
     }
 }
 

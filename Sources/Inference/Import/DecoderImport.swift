@@ -108,7 +108,7 @@ struct DecoderImport {
             throw .unsupported(
                 field: "quantization_config", value: method ?? quantization?.text ?? "",
                 supported:
-                    "fp8 with scales, MXFP4 of gpt-oss, and weights with 16 or 32 bits: import the original model and quantise it with fm model quantize"
+                    "fp8 with scales, MXFP4 of gpt-oss, and weights with 16 or 32 bits: import the original model and quantise it afterwards"
             )
         }
         var result = tensors.mapValues { SourceTensor($0) }

@@ -71,7 +71,7 @@ package struct MixtureSearch {
         guard !matrices.isEmpty else {
             throw ModelError.unsupported(
                 field: "a model whose matrices are quantised", value: model.path,
-                supported: "models with 16 or 32 bits, such as those of fm model import")
+                supported: "models with 16 or 32 bits, such as those that are imported from safetensors")
         }
         let base = try TextMeasurement(path: model.path)
         let windows = try windows(base)

@@ -55,14 +55,17 @@ extension ModelStore {
     /// The file of the default embedder, which need not exist: the environment variable `FM_EMBEDDER` (a name or a file) if
     /// it is set, else the one of the catalogue, else the first that is installed.
     package static var embedderPath: String {
-        if let name = ProcessInfo.processInfo.environment["FM_EMBEDDER"], !name.isEmpty { return embedderPath(of: name) }
+        if let name = ProcessInfo.processInfo.environment["FM_EMBEDDER"], !name.isEmpty, name != defaultName {
+            return embedderPath(of: name)
+        }
         let standard = embedderDirectory.appendingPathComponent(EmbedderCatalogue.standard.fileName).path
         if FileManager.default.fileExists(atPath: standard) { return standard }
         return embedders.first?.path ?? standard
     }
 
-    /// The path of a model for embeddings: `name` is a catalogue name, the name of an installed file, or a path.
+    /// The path of a model for embeddings: `name` is ``defaultName``, a catalogue name, the name of an installed file, or a path.
     package static func embedderPath(of name: String) -> String {
+        if name == defaultName { return embedderPath }
         if name.contains("/") { return name }
         if let known = EmbedderCatalogue.entry(named: name) {
             return embedderDirectory.appendingPathComponent(known.fileName).path

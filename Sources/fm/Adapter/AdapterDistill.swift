@@ -57,12 +57,16 @@ extension Adapter {
             // What was done before: a line for these prompts and options, then one for each prompt, left out or not.
             let state = URL(filePath: out + ".done")
             let lock = open(state.path, O_RDWR | O_CREAT | O_CLOEXEC, 0o644)
-            guard lock >= 0, flock(lock, LOCK_EX | LOCK_NB) == 0 else {
-                throw ValidationError("\(out) cannot be written, or another run writes it.")
-            }
+            guard lock >= 0 else { throw CommandError("“\(state.path)” cannot be written: \(String(cString: strerror(errno))).") }
             defer { close(lock) }
+            guard flock(lock, LOCK_EX | LOCK_NB) == 0 else { throw CommandError("Another run writes “\(out)”.") }
             let parts = items.flatMap { [$0.instructions ?? "", $0.prompt] }
-            let options = [learn ?? "-", format.schema ?? "", "\(maxTokens)", filter ?? ""] + (try Self.answering())
+            let responseFormat = try format.responseFormat()
+            // What a schema says, not where it is.
+            let answers = responseFormat.map { ["\($0.source)", "\($0.options)"] } ?? []
+            let request = format.request(for: responseFormat) ?? ""
+            let options =
+                answers + [request, learn ?? "-", "\(maxTokens)", filter ?? ""] + (try ModelChoice.identity())
             let identity = "\(GGUFFile.hash(Array((parts + options).joined(separator: "\0").utf8)))"
             if !FileManager.default.fileExists(atPath: out) { ftruncate(lock, 0) }
             let before = try Self.marks(state)
@@ -73,7 +77,6 @@ extension Adapter {
             }
             if before.isEmpty { try append(identity + "\n", to: state) }
             let done = before.count > 1 ? try Self.done(before[before.count - 1], url) : 0
-            let responseFormat = try format.responseFormat()
             let work = Task { try await answer(items, done, responseFormat, requirements, url, state) }
             let interrupt = Interrupt { work.cancel() }
             defer { interrupt.stop() }
@@ -83,16 +86,6 @@ extension Adapter {
                     throw ExitCode(130)
                 }
                 throw ExitMessage.exit(for: error)
-            }
-        }
-
-        /// Fingerprints of the files that answer: others may have the same name.
-        private static func answering() throws -> [String] {
-            do {
-                let model = try GGUFFile(path: ModelStore.systemModelPath).fingerprint()
-                return [model] + (try ModelStore.selectedAdapter.map { ["\(GGUFFile.hash(try EvalFile.data($0)))"] } ?? [])
-            } catch let error as ModelError { throw Model.fail(error) } catch let error as EvalError {
-                throw ValidationError(error.description)
             }
         }
 
@@ -125,8 +118,7 @@ extension Adapter {
         }
 
         private func readItems() throws -> [Item] {
-            let text: String
-            do { text = try EvalFile.text(prompts) } catch let error as EvalError { throw ValidationError(error.description) }
+            let text = try TextFile.read(prompts)
             var items: [Item] = []
             for (index, line) in text.split(omittingEmptySubsequences: false, whereSeparator: \.isNewline).enumerated() {
                 let line = line.trimmingCharacters(in: .whitespaces)
@@ -239,12 +231,12 @@ extension Adapter {
         private func append(_ text: String, to url: URL) throws {
             let descriptor = open(url.path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0o644)
             guard descriptor >= 0 else {
-                throw ValidationError("“\(url.path)” cannot be written: \(String(cString: strerror(errno)))")
+                throw CommandError("“\(url.path)” cannot be written: \(String(cString: strerror(errno))).")
             }
             defer { close(descriptor) }
             let bytes = Array(text.utf8)
             guard write(descriptor, bytes, bytes.count) == bytes.count else {
-                throw ValidationError("“\(url.path)” cannot be written: \(String(cString: strerror(errno)))")
+                throw CommandError("“\(url.path)” cannot be written: \(String(cString: strerror(errno))).")
             }
         }
     }

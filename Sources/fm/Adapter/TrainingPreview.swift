@@ -16,7 +16,7 @@ struct TrainingPreview {
     }
 
     func show() throws {
-        let hasColors = isatty(STDOUT_FILENO) == 1
+        let hasColors = Terminal.hasColors(STDOUT_FILENO)
         let (begin, end) = hasColors ? ("\u{1B}[32m", "\u{1B}[0m") : ("⟦", "⟧")
         var (tokens, learned, longest) = (0, 0, 0)
         for (number, row) in data.rows.enumerated() {

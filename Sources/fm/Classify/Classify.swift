@@ -50,7 +50,7 @@ struct Classify: AsyncParsableCommand {
                 if !texts.isEmpty { return try await write(texts, model) }
                 // Some lines at a time: embeddings are faster together.
                 var batch: [String] = []
-                while let line = readLine() {
+                while let line = StandardInput.line() {
                     batch.append(line)
                     if batch.count == 64 || model.features != .embeddings {
                         try await write(batch, model)

@@ -52,7 +52,8 @@ struct Eval: AsyncParsableCommand {
                [{"name": "weather", "arguments": [{"keyOnly": {"argumentName":
                "city"}}]}]}}   (on one line)
 
-            Results are added to the run file after each sample. The same command continues a run that was stopped, and shows the \
+            Results are added to the run file after each sample, with the reason why the answer ended (stopReason: \
+            \(RunReport.stopReasons)). The same command continues a run that was stopped, and shows the \
             report of one that is complete; with another model of the same name, another adapter, judge or setting, it is another run.
 
             EXAMPLES
@@ -111,6 +112,9 @@ struct Eval: AsyncParsableCommand {
 
     @Option(help: ArgumentHelp("A deny list for prompts and answers, a term in each line. Can be repeated.", valueName: "file"))
     var denyList: [String] = []
+
+    @Option(help: Guardrails.help)
+    var guardrails = Guardrails.default
 
     @Flag(inversion: .prefixedNo, help: "Mark the text of documents as data.")
     var spotlight = true
@@ -194,18 +198,12 @@ struct Eval: AsyncParsableCommand {
         }
         let judge = try judge.map { try ModelChoice.path(of: $0) }
         try ModelChoice.select(model: model, adapter: adapter)
-        let system = SystemLanguageModel.default
         let embedder = GGUFEmbeddingModel.default
         let needsEmbedder = samples.contains(where: \.needsEmbedder)
         if needsEmbedder, !embedder.isAvailable {
             throw EvalError("“similarity” needs the embedder: fm model pull embedder")
         }
-        guard system.isAvailable else {
-            throw ExitMessage.exit(
-                for: SystemLanguageModel.Error.assetsUnavailable(
-                    .init(debugDescription: "There is no usable model. Fetch one with “fm model pull”, or name one with --model.")
-                ))
-        }
+        try ModelChoice.check()
         var header = EvalRun.Header(
             dataset: name, fingerprint: Self.fingerprint(data), model: Self.title(ofModel: ModelStore.systemModelPath),
             settings: settings(denyListData), judge: judge.map { Self.title(ofModel: $0) },
@@ -218,7 +216,7 @@ struct Eval: AsyncParsableCommand {
         let runner = EvalRunner(
             samples: samples, seeds: seeds, temperature: temperature, parallel: parallel,
             checks: EvalChecks(judge: judge.map { GGUFLanguageModel(url: URL(filePath: $0)) }, embedder: embedder),
-            model: system, denyLists: store, instructions: instructions,
+            model: SystemLanguageModel(guardrails: guardrails.value), denyLists: store, instructions: instructions,
             spotlighting: spotlight ? Spotlighting(key: "kmqzxw") : nil, maxTokens: maxTokens)
         try await answer(runner, results, total: samples.count * seeds.count)
         return EvalReport(
@@ -269,7 +267,7 @@ struct Eval: AsyncParsableCommand {
         let models = ["model": ModelStore.systemModelPath, "judge": judge, "embedder": embedder].compactMapValues { $0 }
         do {
             var contents = try models.mapValues { try GGUFFile(path: $0).fingerprint() }
-            contents["adapter"] = try ModelStore.selectedAdapter.map { fingerprint(try EvalFile.data($0)) }
+            contents["adapter"] = try ModelStore.selectedAdapter.map { fingerprint(try EvalFile.bytes($0)) }
             return contents
         } catch let error as ModelError {
             throw Model.fail(error)
@@ -291,6 +289,7 @@ struct Eval: AsyncParsableCommand {
         if !denyLists.isEmpty {
             parts.append("deny lists \(denyLists.map { Self.fingerprint($0).prefix(8) }.joined(separator: " "))")
         }
+        if guardrails != .default { parts.append("guardrails \(guardrails.rawValue)") }
         if !spotlight { parts.append("documents not marked") }
         if ProcessInfo.processInfo.environment["FM_CACHE_BITS"] == "8" { parts.append("a cache of 8 bits") }
         return parts.joined(separator: ", ")

@@ -31,6 +31,8 @@ struct EvalAnswer: Sendable {
     var seconds = 0.0
     var inputTokens = 0
     var outputTokens = 0
+    /// Why the model ended the answer; nil if it does not say it.
+    var stopReason: String?
     /// Whether the model does not list the language of the sample.
     var isUnsupportedLanguage = false
 

@@ -2,38 +2,26 @@ import Foundation
 
 /// Files that a run reads and writes.
 enum EvalFile {
-    /// The contents of a file, or of standard input for “-”, after the byte order mark with which some editors begin files.
+    /// The text of a file as UTF-8, or of standard input for “-”.
     ///
     /// - Throws: ``EvalError`` with the reason.
-    static func data(_ path: String) throws -> Data {
-        let bytes = try bytes(path)
-        return Data(bytes[start(of: bytes)...])
+    static func data(_ path: String) throws -> Data { try reading { try TextFile.data(path) } }
+
+    /// - Throws: ``EvalError`` with the reason.
+    static func text(_ path: String) throws -> String { try reading { try TextFile.read(path) } }
+
+    /// All bytes of a file.
+    ///
+    /// - Throws: ``EvalError`` with the reason.
+    static func bytes(_ path: String) throws -> Data { try reading { try TextFile.bytes(path) } }
+
+    private static func reading<Value>(_ body: () throws -> Value) throws -> Value {
+        do { return try body() } catch { throw EvalError("\(error)", code: error is CommandError ? 1 : 64) }
     }
 
     /// Where the text of a file begins: after its byte order mark, if it has one.
     static func start(of data: Data) -> Data.Index {
         data.startIndex + (data.starts(with: [0xEF, 0xBB, 0xBF]) ? 3 : 0)
-    }
-
-    /// All bytes of a file, or of standard input for “-”.
-    ///
-    /// - Throws: ``EvalError`` with the reason.
-    static func bytes(_ path: String) throws -> Data {
-        if isFolder(path) { throw EvalError("“\(path)” is a folder. Give a file.") }
-        let descriptor = path == "-" ? STDIN_FILENO : open(path, O_RDONLY | O_CLOEXEC)
-        guard descriptor >= 0 else { throw EvalError("“\(path)” cannot be read: \(reason).") }
-        let file = FileHandle(fileDescriptor: descriptor, closeOnDealloc: path != "-")
-        do { return try file.readToEnd() ?? Data() } catch {
-            throw EvalError("“\(path)” cannot be read: \(error.localizedDescription)")
-        }
-    }
-
-    /// - Throws: ``EvalError`` if the file is not UTF-8 text.
-    static func text(_ path: String) throws -> String {
-        guard let text = String(validating: try data(path), as: UTF8.self) else {
-            throw EvalError("“\(path)” is not UTF-8 text.")
-        }
-        return text
     }
 
     /// Checks before a run whether its reports can be written, and that none replaces a file that the run reads.
@@ -48,7 +36,7 @@ enum EvalFile {
             if isFolder(path) { throw EvalError("“\(path)” is a folder. Give a file for the report.") }
             let folder = URL(filePath: path).deletingLastPathComponent().path
             if access(access(path, F_OK) == 0 ? path : folder, W_OK) != 0 {
-                throw EvalError("“\(path)” cannot be written: \(reason).")
+                throw EvalError("“\(path)” cannot be written: \(reason).", code: 1)
             }
         }
     }

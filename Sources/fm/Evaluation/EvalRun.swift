@@ -90,6 +90,8 @@ final class EvalRun: Sendable {
         var seconds: Double
         var inputTokens: Int
         var outputTokens: Int
+        /// Why the model ended the answer. Runs of earlier versions have none.
+        var stopReason: String?
 
         var passes: Bool { checks.allSatisfy(\.passes) }
         var key: String { "\(id)#\(seed.map(String.init) ?? "")" }
@@ -125,14 +127,14 @@ final class EvalRun: Sendable {
     init(_ url: URL, _ header: Header) throws {
         self.header = header
         let descriptor = open(url.path, O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0o644)
-        guard descriptor >= 0 else { throw EvalError("\(url.path) cannot be written: \(String(cString: strerror(errno))).") }
+        guard descriptor >= 0 else {
+            throw EvalError("\(url.path) cannot be written: \(String(cString: strerror(errno))).", code: 1)
+        }
         let file = FileHandle(fileDescriptor: descriptor, closeOnDealloc: true)
         // The lock ends with the process.
         guard flock(descriptor, LOCK_EX | LOCK_NB) == 0 else {
-            throw EvalError(
-                errno == EWOULDBLOCK
-                    ? "Another “fm eval” is writing \(url.path). Give another --run."
-                    : "\(url.path) cannot be locked: \(String(cString: strerror(errno))).")
+            if errno == EWOULDBLOCK { throw EvalError("Another “fm eval” is writing \(url.path). Give another --run.") }
+            throw EvalError("\(url.path) cannot be locked: \(String(cString: strerror(errno))).", code: 1)
         }
         let (known, entries, length) = try Self.read(url)
         let line = try Self.encoder.encode(header) + [0x0A]

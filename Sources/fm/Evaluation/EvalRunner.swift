@@ -58,7 +58,7 @@ struct EvalRunner: Sendable {
             response: answer.text, layer: answer.layer,
             checks: try await checks.results(for: sample, answer), detail: answer.detail, started: started,
             seconds: answer.seconds,
-            inputTokens: answer.inputTokens, outputTokens: answer.outputTokens)
+            inputTokens: answer.inputTokens, outputTokens: answer.outputTokens, stopReason: answer.stopReason)
     }
 
     private func answer(_ sample: EvalSample, _ seed: UInt64?) async throws -> EvalAnswer {
@@ -110,6 +110,7 @@ struct EvalRunner: Sendable {
         (answer.calls, answer.outputs) = (transcript.toolCalls, transcript.toolOutputs)
         answer.inputTokens = session.usage.input.totalTokenCount
         answer.outputTokens = session.usage.output.totalTokenCount
+        answer.stopReason = RunReport.stopReason(session.usage)
         return answer
     }
 

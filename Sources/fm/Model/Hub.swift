@@ -37,7 +37,7 @@ enum Curl {
         let result = Subprocess.run(
             [
                 "curl", "--config", "-", "--fail", "--location", "--show-error",
-                isatty(STDERR_FILENO) == 1 ? "--progress-bar" : "--silent", "--retry", "3", "--connect-timeout", "30",
+                Terminal.movesCursor(STDERR_FILENO) ? "--progress-bar" : "--silent", "--retry", "3", "--connect-timeout", "30",
                 "--continue-at", "-", "--output", file.path, "--write-out", "%{http_code}", url,
             ], input: settings(token))
         return Result(status: result.status, code: Int(result.output.suffix(3)) ?? 0)

@@ -1,5 +1,6 @@
 import ArgumentParser
 import Foundation
+import FoundationModels
 import Inference
 
 /// The model and the adapter of commands that answer.
@@ -12,6 +13,31 @@ enum ModelChoice {
     static func select(model: String?, adapter: String?) throws {
         if let model { ModelStore.selectedModel = try path(of: model) }
         ModelStore.selectedAdapter = try self.adapter(adapter, for: ModelStore.systemModelPath)
+    }
+
+    /// Checks that the model in use can be used. What a request would say of a file comes before other work.
+    ///
+    /// - Throws: The exit code for “no usable model”, after saying what is wrong.
+    static func check() throws {
+        let path = ModelStore.systemModelPath
+        func error(_ description: String) -> any Error {
+            ExitMessage.exit(for: SystemLanguageModel.Error.assetsUnavailable(.init(debugDescription: description)))
+        }
+        guard FileManager.default.fileExists(atPath: path) else { throw error("There is no model at \(path).") }
+        do { _ = try ModelSummary(path: path) } catch let problem {
+            throw error("The model “\(path)” cannot be used: \(problem)")
+        }
+    }
+
+    /// Fingerprints of the model and the adapter in use, on which answers depend: other files may have the same names.
+    ///
+    /// - Throws: As ``check()``.
+    static func identity() throws -> [String] {
+        try check()
+        do {
+            let model = try GGUFFile(path: ModelStore.systemModelPath).fingerprint()
+            return [model] + (try ModelStore.selectedAdapter.map { ["\(GGUFFile.hash(try TextFile.bytes($0)))"] } ?? [])
+        } catch let error as ModelError { throw Model.fail(error) }
     }
 
     /// The file of a model that is named for one use.

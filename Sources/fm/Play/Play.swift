@@ -63,6 +63,9 @@ struct Play: AsyncParsableCommand {
     @Option(help: "The maximum number of tokens of an answer (default: 200).")
     var maxTokens: Int?
 
+    @Option(help: Guardrails.help)
+    var guardrails = Guardrails.default
+
     @Flag(help: "Run the prompts once and end.")
     var once = false
 
@@ -73,9 +76,9 @@ struct Play: AsyncParsableCommand {
         if temperature.contains(where: { !(0...2).contains($0) }) { throw ValidationError("--temperature must be from 0 to 2.") }
         if let maxTokens, maxTokens < 1 { throw ValidationError("--max-tokens must be at least 1.") }
         if isSwift {
-            if !temperature.isEmpty || seed != nil || maxTokens != nil || !adapter.isEmpty {
+            if !temperature.isEmpty || seed != nil || maxTokens != nil || !adapter.isEmpty || guardrails != .default {
                 throw ValidationError(
-                    "--temperature, --seed, --max-tokens and --adapter are for text files. A Swift file says these things itself."
+                    "--temperature, --seed, --max-tokens, --adapter and --guardrails are for text files. A Swift file says these things itself."
                 )
             }
             if let other = files.first(where: { !$0.hasSuffix(".swift") }) {
@@ -155,7 +158,7 @@ struct Play: AsyncParsableCommand {
             return try adapters.flatMap { adapterName in
                 // A Swift file runs as a program does, without it.
                 let adapter = isSwift ? nil : try ModelChoice.adapter(adapterName, for: path)
-                let model = GGUFLanguageModel(url: URL(filePath: path), adapter: adapter)
+                let model = GGUFLanguageModel(url: URL(filePath: path), adapter: adapter, guardrails: guardrails.value)
                 return temperatures.map { temperature in
                     let options = GenerationOptions(
                         samplingMode: temperature == 0 ? .greedy : .random(probabilityThreshold: 0.9, seed: seed ?? 1),
