@@ -144,7 +144,7 @@ package final class LocalModelExecutor: Sendable {
         guard tokens.count < conversation.sequence.contextSize else {
             throw GenerationFailure.promptTooLong(tokens: tokens.count, contextSize: conversation.sequence.contextSize)
         }
-        let checksText = configuration.checksText || request.schema != nil
+        let checksText = configuration.checksText || request.schema != nil && configuration.checksValues
         var probe =
             checksText
             ? GuardrailProbe.probe(of: conversation.model, hasSchema: request.schema != nil || request.format != nil) : nil

@@ -210,14 +210,6 @@ package actor LoadedModel {
         chat.minimumNextCallLogOdds = defaults.minimumNextCallLogOdds
         chat.minimumCallProbability = defaults.minimumCallProbability
         chat.callsNamedTools = defaults.callsNamedTools
-        // TEMPORARY-MEASUREMENT
-        let environment = ProcessInfo.processInfo.environment
-        if let value = environment["FM_X_CALLP"] { chat.minimumCallProbability = Double(value) }
-        if environment["FM_X_NAMED"] != nil { chat.callsNamedTools = true }
-        if environment["FM_X_OPT"] != nil { chat.minimumOptionalArgumentLogOdds = nil }
-        if environment["FM_X_NEXT"] != nil { chat.minimumNextCallLogOdds = nil }
-        var request = request
-        if environment["FM_X_NULL"] != nil { request.nullBias = 0 }
         if !chat.tools.callable.isEmpty { chat.grammar = argumentGrammar(try await grammarVocabulary) }
         return try await turn(request, TurnPlan(request, chat, TurnVocabulary(tokenizer)), in: sequence, receive: receive)
     }
