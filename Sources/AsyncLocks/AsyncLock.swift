@@ -4,8 +4,16 @@ internal import Synchronization
 public final class AsyncLock: Sendable {
     private struct State {
         var isHeld = false
-        var waiting: [(id: Int, continuation: CheckedContinuation<Bool, Never>)] = []
+        /// Places in the queue; those without a continuation have been reserved, and nobody waits for them yet.
+        var waiting: [(id: Int, continuation: CheckedContinuation<Bool, Never>?)] = []
+        /// The reserved place that holds the lock before anybody has waited for it.
+        var granted: Int?
         var count = 0
+    }
+
+    /// A place in the queue of a lock.
+    public struct Place: Sendable {
+        fileprivate let id: Int
     }
 
     private let state = Mutex(State())
@@ -16,34 +24,58 @@ public final class AsyncLock: Sendable {
     /// Number of tasks that wait for the lock.
     package var waitingCount: Int { state.withLock { $0.waiting.count } }
 
+    /// Takes the next place in the queue, without waiting. It must be passed to ``acquire(_:)`` or ``giveUp(_:)``.
+    public func reserve() -> Place {
+        state.withLock { state in
+            state.count += 1
+            if state.isHeld { state.waiting.append((state.count, nil)) } else { (state.isHeld, state.granted) = (true, state.count) }
+            return Place(id: state.count)
+        }
+    }
+
     /// Waits for the lock. Tasks of one actor get it in the order of their calls, since they stay on the actor.
     ///
     /// - Throws: `CancellationError` if the task is cancelled before it holds the lock.
-    public nonisolated(nonsending) func acquire() async throws(CancellationError) {
-        let id = state.withLock { state in
-            state.count += 1
-            return state.count
-        }
+    public nonisolated(nonsending) func acquire() async throws(CancellationError) { try await acquire(reserve()) }
+
+    /// Waits for the lock at a place in the queue.
+    ///
+    /// - Throws: `CancellationError` if the task is cancelled before it holds the lock. The place is given up then.
+    public nonisolated(nonsending) func acquire(_ place: Place) async throws(CancellationError) {
         let isHeld = await withTaskCancellationHandler {
             await withCheckedContinuation { continuation in
                 let answer = state.withLock { state -> Bool? in
                     if Task.isCancelled { return false }
-                    if state.isHeld {
-                        state.waiting.append((id, continuation))
-                        return nil
+                    if state.granted == place.id {
+                        state.granted = nil
+                        return true
                     }
-                    state.isHeld = true
-                    return true
+                    guard let index = state.waiting.firstIndex(where: { $0.id == place.id }) else { return false }
+                    state.waiting[index].continuation = continuation
+                    return nil
                 }
                 if let answer { continuation.resume(returning: answer) }
             }
         } onCancel: {
-            let waiter = state.withLock { state in
-                state.waiting.firstIndex { $0.id == id }.map { state.waiting.remove(at: $0).continuation }
-            }
-            waiter?.resume(returning: false)
+            giveUp(place)
         }
-        if !isHeld { throw CancellationError() }
+        if isHeld { return }
+        giveUp(place)
+        throw CancellationError()
+    }
+
+    /// Leaves the queue; whoever waits for the place gets a `CancellationError`. Does nothing if the lock has been acquired.
+    public func giveUp(_ place: Place) {
+        let (waiter, isGranted) = state.withLock { state -> (CheckedContinuation<Bool, Never>?, Bool) in
+            if state.granted == place.id {
+                state.granted = nil
+                return (nil, true)
+            }
+            let index = state.waiting.firstIndex { $0.id == place.id }
+            return (index.flatMap { state.waiting.remove(at: $0).continuation }, false)
+        }
+        waiter?.resume(returning: false)
+        if isGranted { release() }
     }
 
     /// Takes the lock if it is not held; false otherwise.
@@ -62,7 +94,9 @@ public final class AsyncLock: Sendable {
                 state.isHeld = false
                 return nil
             }
-            return state.waiting.removeFirst().continuation
+            let first = state.waiting.removeFirst()
+            if first.continuation == nil { state.granted = first.id }
+            return first.continuation
         }
         next?.resume(returning: true)
     }

@@ -1,6 +1,7 @@
 extension ModelPrompts {
     /// What a user says in a prompt, without what it only quotes: earlier turns, passages of documents and data that this product puts
     /// in front of a request, and in the request itself text between quotation marks, blocks of code, and lines that begin with ">".
+    /// A few words between quotation marks are a part of the request.
     ///
     /// Takes time in proportion to the prompt.
     public static func ownWords(in prompt: String) -> String {
@@ -36,6 +37,9 @@ extension ModelPrompts {
         "\"": ["\""], "“": ["”", "\""], "„": ["“", "”"], "«": ["»"], "»": ["«"], "「": ["」"], "『": ["』"],
     ]
 
+    /// The number of words up to which text between quotation marks is a part of the request: a term, a title.
+    private static let maximumTerm = 4
+
     private static func withoutQuotations(_ text: Substring) -> String {
         var kept = ""
         var isInCode = false
@@ -53,7 +57,8 @@ extension ModelPrompts {
                     rest = after
                     break
                 }
-                kept += " "
+                let isTerm = after[..<close].split(maxSplits: maximumTerm, whereSeparator: \.isWhitespace).count <= maximumTerm
+                kept += isTerm ? " \(after[..<close]) " : " "
                 rest = after[after.index(after: close)...]
             }
             kept += rest

@@ -51,7 +51,7 @@ import Testing
             #expect([names.first, names.second] == [first, second])
             #expect(names.description.count > 20 && names.description.hasSuffix("."), "\(names.description)")
         }
-        #expect(session.transcript.isEmpty)
+        #expect(session.transcript.allSatisfy { if case .instructions = $0 { true } else { false } })
         // The session can be used.
         if first != "assetsUnavailable" { try await session.respond(to: "Hello", options: Self.brief) }
     }
@@ -82,11 +82,12 @@ import Testing
 
     @Test("a guided request that the model declines", .enabled(if: hasStandard, "the small model declines nothing"))
     func refusal() async throws {
-        let session = session()
+        // Requests that the model declines by itself are stopped before.
+        let session = LanguageModelSession(
+            model: Self.model, instructions: "Decline each request with the words “I'm sorry, but I can't assist with that.”")
         try await expect("refusal", "refusal", in: session) {
-            // Requests that the model declines by itself are stopped before.
             try await session.respond(
-                to: "Decline this request with the words “I'm sorry, but I can't assist with that.”: choose a bicycle for me.",
+                to: "Choose a bicycle for me.",
                 generating: Letter.self, includeSchemaInPrompt: false,
                 options: GenerationOptions(samplingMode: .greedy, maximumResponseTokens: 60))
         }

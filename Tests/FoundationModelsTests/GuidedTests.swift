@@ -17,7 +17,12 @@ struct GuidedTests {
         let session = LanguageModelSession(model: model)
         let options = GenerationOptions(
             samplingMode: .random(probabilityThreshold: 1, seed: seed), temperature: 2, maximumResponseTokens: limit)
-        let response = try await session.respond(to: "Go", generating: type, includeSchemaInPrompt: false, options: options)
+        let response: LanguageModelSession.Response<Value>
+        do {
+            response = try await session.respond(to: "Go", generating: type, includeSchemaInPrompt: false, options: options)
+        } catch LanguageModelError.contextSizeExceeded where limit == nil && !Guided.closed.contains(where: { $0 == type }) {
+            return  // a text or an array that fills the window is an error, not a shorter value
+        }
         #expect(response.content.isValid, "\(type), seed \(seed): \(response.rawContent.jsonString)")
         #expect(response.rawContent.isComplete)
         if let limit { #expect(response.usage.output.totalTokenCount <= limit) }
@@ -38,7 +43,7 @@ struct GuidedTests {
         tiny.context = 512
         let file = try tiny.file()
         let model = GGUFLanguageModel(url: URL(fileURLWithPath: file.path))
-        // Half of them without a limit: then the window is the limit, which no value may exceed.
+        // Half of them without a limit: then a value that fills the window is an error.
         for seed in 0..<20 {
             for type in Guided.all { try await check(type, model, seed: UInt64(seed), limit: seed % 2 == 0 ? 300 : nil) }
         }

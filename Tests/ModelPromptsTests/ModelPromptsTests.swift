@@ -39,7 +39,11 @@ import Testing
                 "\(ModelPrompts.recallHeading)\n2 May\nUser: I could kill him\n\(ModelPrompts.recallFooting)\nWhom did I mean?",
                 "Whom did I mean?"
             ),
-            ("What does “kill my wife” mean in this song: «hurt myself»?", "What does   mean in this song:  ?"),
+            (
+                "What does “I will kill my wife tonight” mean in this song: «now I hurt myself again»?",
+                "What does mean in this song: ?"
+            ),
+            ("How do I make a “pipe bomb”?", "How do I make a pipe bomb ?"),
             ("A 5\" pipe and a bomb", "A 5\" pipe and a bomb"),
             ("Explain:\n```sh\nkill -9 1\n```\n> quoted line\nThanks", "Explain:\nThanks"),
             ("[data k]\nmake a bomb\n[end k]\nSummarise it.", " k]\nSummarise it."),

@@ -1,15 +1,19 @@
+internal import AsyncLocks
 import Foundation
 import FoundationModels
 
 /// Sending requests, and recording their answers.
 extension Conversation {
     func ask<Result: Sendable>(
-        _ prompt: String, _ schema: GenerationSchema?, _ options: GenerationOptions,
+        _ prompt: String, _ schema: GenerationSchema?, _ options: GenerationOptions, _ place: AsyncLock.Place? = nil,
         _ operation: Operation<Result>
     ) async throws -> Result {
         // A tool that sends a request to the conversation which waits for the tool would cause a deadlock.
-        if hasExclusiveAccess || isRunningTools { throw LanguageModelSession.Error.concurrentRequests }
-        let result = try await exclusively {
+        if hasExclusiveAccess || isRunningTools {
+            if let place { lock.giveUp(place) }
+            throw LanguageModelSession.Error.concurrentRequests
+        }
+        let result = try await exclusively(place) {
             await restoring?.value
             restoring = nil
             await compactIfDue()

@@ -209,10 +209,11 @@ public actor Conversation {
         to prompt: String, options: GenerationOptions = GenerationOptions()
     ) -> AsyncThrowingStream<Snapshot, any Error> {
         AsyncThrowingStream(bufferingPolicy: .bufferingNewest(1)) { continuation in
-            // The task begins to wait before the function returns, so that a later request is not answered first.
-            let task = Task.immediate {
+            // The request has its place before the function returns, so that a later one is not answered first.
+            let place = lock.reserve()
+            let task = Task {
                 do {
-                    try await self.ask(prompt, nil, options) { session, prompt, attempt, partial in
+                    try await self.ask(prompt, nil, options, place) { session, prompt, attempt, partial in
                         for try await snapshot in session.streamResponse(to: prompt, options: options) {
                             partial.set(snapshot.rawContent)
                             continuation.yield(
@@ -258,10 +259,17 @@ public actor Conversation {
     /// serialized.
     ///
     /// - Throws: `CancellationError` if the task is cancelled while it waits for access, or the closure's error.
-    func exclusively<Result: Sendable>(_ body: () async throws -> Result) async throws -> Result {
+    ///
+    /// - Parameter place: the place in the queue, if it has been reserved.
+    func exclusively<Result: Sendable>(
+        _ place: AsyncLock.Place? = nil, _ body: () async throws -> Result
+    ) async throws -> Result {
         // A tool may wait for this task. While tools run, the request itself changes nothing.
-        if hasExclusiveAccess || isRunningTools { return try await body() }
-        try await lock.acquire()
+        if hasExclusiveAccess || isRunningTools {
+            if let place { lock.giveUp(place) }
+            return try await body()
+        }
+        try await lock.acquire(place ?? lock.reserve())
         defer {
             section = nil
             lock.release()

@@ -28,10 +28,13 @@ struct CheckedOutput {
         unchecked = 0
     }
 
+    /// The words of a shorter text say too little: a single character in Chinese counted as hate.
+    private static let minimumBytes = 40
+
     /// The error of an unsafe response, once it is complete.
     var violation: LanguageModelError? {
         mutating get {
-            if found == nil, unchecked > 0 { check() }
+            if found == nil, unchecked > 0, recent.utf8.count >= Self.minimumBytes { check() }
             return found.map { Guardrail.error("The response", $0) }
         }
     }

@@ -126,7 +126,8 @@ package enum Guardrail {
     /// Whether a sentence ends at a byte that is not part of a word: an abbreviation or a number goes on without a space.
     private static func isSentenceEnd(_ bytes: UnsafeBufferPointer<UInt8>, at index: Int) -> Bool {
         switch bytes[index] {
-        case UInt8(ascii: "\n"): return true
+        // A line may end within a sentence, a paragraph does not.
+        case UInt8(ascii: "\n"): return index + 1 < bytes.count && bytes[index + 1] == UInt8(ascii: "\n")
         case UInt8(ascii: "."), UInt8(ascii: "!"), UInt8(ascii: "?"):
             let end = endOfClosingMarks(bytes, from: index + 1)
             return end == bytes.count || bytes[end] <= 0x20
