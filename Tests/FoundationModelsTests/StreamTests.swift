@@ -125,6 +125,7 @@ struct StreamTests {
         let silent = LanguageModelSession(model: ScriptedLanguageModel([.silence, .text("Yes.")]))
         let read = silent.streamResponse(to: "Go on.")
         let iterator = read.makeAsyncIterator()
+        await eventually { silent.isResponding }
         await #expect(throws: LanguageModelSession.Error.self) { try await silent.respond(to: "Are you there?") }
         #expect(silent.isResponding)
         _ = iterator
