@@ -283,7 +283,7 @@ import Testing
         lines = Array(lines.drop { $0 != "Failed:" }.dropFirst())
         let shown = lines.filter { !$0.hasPrefix("   ") }.prefix(5).map { $0.prefix { $0 != ":" } }
         #expect(
-            shown == ["  u", "  line 1", "  line 2", "  line 3", "  … and 9 more in class colours[31m"], "\(shown)")
+            shown == ["  u", "  line 1", "  line 2", "  line 3", "  … and 9 more in class colours [31m"], "\(shown)")
     }
 
     @Test("the table of risks is joined with the results of the classes")

@@ -19,19 +19,21 @@ struct GuardrailProbe: Sendable {
     /// The minimum score of an unsafe prompt.
     let threshold: Float
 
-    /// How much lower the score of an unsafe prompt may be if its words are those of unsafe prompts.
-    static let marginOfSuspicion: Float = 1.5
+    /// How much lower the score of an unsafe prompt may be if its words are those of unsafe prompts: so that the probe confirms at
+    /// least three of four unsafe prompts of authors that it has not seen.
+    let marginOfSuspicion: Float
 
     /// - Parameter weights: a signed byte for each element of the states, one layer after the other, in Base64.
     init(
         fingerprint: String, layers: [Int], readsSchemas: Bool = true, scale: Float, bias: Float, threshold: Float,
-        weights: String
+        marginOfSuspicion: Float, weights: String
     ) {
         self.fingerprint = fingerprint
         self.layers = layers
         self.readsSchemas = readsSchemas
         self.bias = bias
         self.threshold = threshold
+        self.marginOfSuspicion = marginOfSuspicion
         self.weights = (Data(base64Encoded: weights) ?? Data()).map { Float(Int8(bitPattern: $0)) * scale }
     }
 

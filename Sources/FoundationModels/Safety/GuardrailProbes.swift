@@ -5,6 +5,7 @@ extension GuardrailProbe {
         // Qwen2.5 Coder 1.5B Instruct, Q4_K_M
         GuardrailProbe(
             fingerprint: "a8af0622d2358987", layers: [14, 18, 22], scale: 0.00149022, bias: -0.013349, threshold: 2.5,
+            marginOfSuspicion: 1.5,
             weights: """
                 6P/l8yD9BvHZvf76APf3/P0b2uozD/v/AAgR4Rjr7fvqxvbyCAkFEg0VANvwEhsH9PAQCgoVDyzs6fkd3/YOCh3yFezq8982C/XrBuUC1Q0F7yEAEfwLER\
                 YNB/wa/gjx+dURHAL0BA77Av4kCfEOAcnr/woa/AsM9QYGDwIAB+flCBER+QYF/CwN9wXs9x7w4s37EekN2fYBAd0D8xzZ6u0i4R4XCPT6FvwC5gL+++3c\
@@ -63,7 +64,7 @@ extension GuardrailProbe {
         // SmolLM2 135M Instruct, Q4_1. It finds one in seven of unsafe requests: so small a model does not tell them from others.
         GuardrailProbe(
             fingerprint: "29c947167a0d71b7", layers: [12, 16, 20, 24], readsSchemas: false, scale: 0.00168659, bias: -0.010625,
-            threshold: 1.983,
+            threshold: 1.983, marginOfSuspicion: 3,
             weights: """
                 AAEqLeT8FwmyNQ7m/fvo+v4U5/7tBt8DIfX05RT3+x/9CskR8hkn/OsoBfUU+PEnGyX4KhP8+yk1+vb9HBcP8RHrDQQRDxUD6ukL5wAFAO/yEAcX8fv39i\
                 Y3COkWw/YPAhoXPwn9Gw0AEvcJIv/0Fw4X8/DsCf0E3/zjGO/17QL4IfjOJxEICi3j++HQ+hsO2wss1xos1xnnDPsG3xUSDNXOJOzmGhLq4vEeEw0TEeny\

@@ -157,7 +157,7 @@ package final class LocalModelExecutor: Sendable {
             // An adapter changes the states that the probe reads, so that a suspicion is confirmed in a pass without it.
             if let found = suspicion {
                 let score = known.score(try await states(of: tokens, layers: known.layers, conversation))
-                suspicion = score.map { $0 >= known.threshold - GuardrailProbe.marginOfSuspicion } ?? true ? found : nil
+                suspicion = score.map { $0 >= known.threshold - known.marginOfSuspicion } ?? true ? found : nil
             }
             probe = nil
         }
@@ -277,7 +277,7 @@ package final class LocalModelExecutor: Sendable {
                 // The states come before all text.
                 states[layer] = state
                 guard let probe, let score = probe.score(states) else { break }
-                if score >= probe.threshold - (suspicion == nil ? 0 : GuardrailProbe.marginOfSuspicion) {
+                if score >= probe.threshold - (suspicion == nil ? 0 : probe.marginOfSuspicion) {
                     promptViolation = suspicion ?? .init(category: "unsafe", score: score)
                     return false
                 }
