@@ -44,7 +44,7 @@ struct TerminalTests {
         let tiny = try TinyModel().file()
         let rows = try TemporaryFile(Array(#"{"prompt": "a", "completion": "the thing"}"#.utf8), suffix: ".jsonl")
         for (command, part) in [
-            (["tokens", "--model", tiny.path, "Hello"], "free"), (["adapter", "train", rows.path, "--preview"], "⟦the thing"),
+            (["tokens", "--model", "small", "Hello"], "free"), (["adapter", "train", rows.path, "--preview"], "⟦the thing"),
         ] {
             func shown(_ variable: String, _ value: String) throws -> String {
                 let terminal = ["python3", "-c", "import pty, sys; pty.spawn(sys.argv[1:])", CommandTests.binary.path]
