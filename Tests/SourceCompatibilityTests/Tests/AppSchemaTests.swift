@@ -362,24 +362,24 @@ struct AppSchemaTests {
         }
     }
 
-    @Test("unknown keywords in a file are ignored")
-    func unknownKeywords() throws {
+    /// Apple's framework ignores them; here they are enforced, because a constraint that is dropped in silence is none.
+    @Test("keywords in a file that Apple's form does not have are kept")
+    func otherKeywords() throws {
         let json = """
             {"title": "A", "type": "object", "properties": {"x": {"type": "string", "minLength": 3, "format": "date"}},
              "required": ["x"], "x-order": ["x"], "additionalProperties": true}
             """
         let decoded = try JSON(encoding: FormFiles.schema(from: Data(json.utf8)))
-        #expect(decoded == Self.object("A", ["x": ["type": "string"]], required: ["x"], order: ["x"]))
+        #expect(decoded["properties"]?["x"]?["minLength"] == 3 && decoded["properties"]?["x"]?["format"] == "date")
+        #expect(decoded["title"] == "A" && decoded["required"] == ["x"] && decoded["additionalProperties"] == true)
     }
 
     @Test(
         "decoding an invalid schema throws an error",
         arguments: [
-            #"{"type": "object", "properties": {}, "required": [], "x-order": [], "additionalProperties": false}"#,
-            #"{"title": "A", "type": "object", "properties": {}, "required": [], "x-order": []}"#,
             #"{"title": "A", "type": "object", "properties": {}, "required": ["x"], "x-order": ["x"], "additionalProperties": false}"#,
             ##"{"title": "A", "type": "object", "properties": {"x": {"$ref": "#/$defs/B"}}, "required": ["x"], "x-order": ["x"], "additionalProperties": false}"##,
-            #"{"title": "A", "type": "object", "properties": {"x": {"type": ["string", "null"]}}, "required": ["x"], "x-order": ["x"], "additionalProperties": false}"#,
+            #"{"title": "A", "type": "object", "properties": {"x": {"type": ["string", "nil"]}}, "required": ["x"], "x-order": ["x"], "additionalProperties": false}"#,
             ##"{"$ref": "#/$defs/A"}"##,
             #"{"title": "A", "anyOf": []}"#,
             #"{"title": "A", "type": "string", "enum": []}"#,
