@@ -53,6 +53,18 @@ import Testing
             return written
         }
 
+        /// The most probable token after which the value can be completed within the limit.
+        private func chosen(
+            _ decoder: inout ConstrainedDecoder, _ remaining: Int, _ isAllowed: (Int) -> Bool
+        ) -> TokenID? {
+            var refused: Set<Int> = []
+            while let token = best({ !refused.contains($0) && isAllowed($0) }) {
+                if let settled = decoder.validated(token, remaining: remaining) { return settled }
+                refused.insert(Int(token))
+            }
+            return decoder.closingToken
+        }
+
         func value(_ grammar: Grammar, after prompt: [TokenID], limit: Int, format: CacheFormat) throws -> [TokenID] {
             let cache = try KVCache(shape: model.shape, capacity: prompt.count + limit + 1, format: format)
             try model.forward(prompt[...], cache: cache)
@@ -61,13 +73,16 @@ import Testing
             var mask = [UInt32](repeating: 0, count: grammar.vocabulary.maskWords)
             while written.count < limit {
                 var token: TokenID?
-                switch decoder.next(remaining: limit - written.count) {
+                let remaining = limit - written.count
+                switch decoder.next(remaining: remaining) {
                 case .end: return written
                 case .forced(let forced): token = forced.first
-                case .few(let few): token = best { few.contains(TokenID($0)) }
+                case .few(let few): token = chosen(&decoder, remaining) { few.contains(TokenID($0)) }
                 case .many:
                     mask.withUnsafeMutableBufferPointer { decoder.fillMask($0) }
-                    token = best { $0 / 32 < mask.count && mask[$0 / 32] >> UInt32($0 % 32) & 1 == 1 }
+                    token = chosen(&decoder, remaining) {
+                        $0 / 32 < mask.count && mask[$0 / 32] >> UInt32($0 % 32) & 1 == 1
+                    }
                 }
                 let next = try #require(token)
                 if tokenizer.stopTokens.contains(next) { break }
