@@ -126,7 +126,8 @@ struct ArchitectureTests {
             }
         }
         for (index, entry) in whole.metadata.enumerated() {
-            for value in Self.damaged(entry.1) {
+            // Most keys are those of many architectures, so that each needs one kind of damage.
+            for value in Self.damaged(entry.1).shuffled(using: &random).prefix(1) {
                 var builder = whole
                 builder.metadata[index].1 = value
                 try use(builder, "\(entry.0) = \(value)")
