@@ -181,7 +181,7 @@ struct LoadedModelTests {
         }
         // Only tokens at the end may be left over: those of a stop string, or of an incomplete character.
         #expect(result.tokens.starts(with: collected.tokens))
-        if result.stopReason == .maximumTokens { #expect(collected.tokens == result.tokens) }
+        if result.stopReason == .maximumTokens { #expect(result.tokens.count - collected.tokens.count <= 3) }
         return (collected.text, result)
     }
 
@@ -300,8 +300,13 @@ struct LoadedModelTests {
         // What was written before it was closed is what would be written without the detection.
         let (whole, _) = try await answer(2_800, list, detects: false)
         #expect(elements.count > 100 && whole.hasPrefix(written.dropLast()))
-        let (_, more) = try await answer(3_000, #"{"type": "array", "minItems": 2000, "items": {"enum": ["a", "b"]}}"#)
-        #expect(more.stopReason != .loop)
+        // A list that must have more elements goes on until it has them.
+        let (all, _) = try await answer(3_000, #"{"type": "array", "minItems": 600, "items": {"enum": ["a", "b"]}}"#)
+        guard case .array(let many) = try JSONParser.parse(all) else {
+            Issue.record("\(all.suffix(40))")
+            return
+        }
+        #expect(many.count >= 600)
     }
 
     /// A limit may fall inside a character, whose first tokens are no text then; in a value no other character takes its place.
