@@ -42,11 +42,11 @@ struct TrainingPreview {
                     bytes += encoder.bytes(of: token)
                 }
                 flush()
-                print(text + (isInside ? end : ""))
+                try Output().writeStyled(text + (isInside ? end : "") + "\n")
             }
         }
-        print(
-            "\(data.count) rows, \(tokens) tokens, \(learned) learned (\(begin)marked\(end)); the longest row has \(longest) tokens."
+        try Output().writeStyled(
+            "\(data.count) rows, \(tokens) tokens, \(learned) learned (\(begin)marked\(end)); the longest row has \(longest) tokens.\n"
         )
     }
 }
