@@ -28,7 +28,11 @@ public final class AsyncLock: Sendable {
     public func reserve() -> Place {
         state.withLock { state in
             state.count += 1
-            if state.isHeld { state.waiting.append((state.count, nil)) } else { (state.isHeld, state.granted) = (true, state.count) }
+            if state.isHeld {
+                state.waiting.append((state.count, nil))
+            } else {
+                (state.isHeld, state.granted) = (true, state.count)
+            }
             return Place(id: state.count)
         }
     }
