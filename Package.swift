@@ -43,6 +43,8 @@ let package = Package(
     dependencies: [
         .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.2"),
         .package(url: "https://github.com/apple/swift-distributed-tracing", from: "1.7.3"),
+        .package(url: "https://github.com/apple/swift-log", from: "1.6.0"),
+        .package(url: "https://github.com/apple/swift-metrics", from: "2.5.0"),
         .package(url: "https://github.com/apple/swift-nio", from: "2.101.2"),
         .package(url: "https://github.com/groue/GRDB.swift", from: "7.10.0"),
         .package(url: "https://github.com/swift-server/async-http-client", from: "1.37.0"),
@@ -74,7 +76,13 @@ let package = Package(
         // Finds terms in texts and scores texts, for guardrails.
         .target(name: "TextScreening", dependencies: ["GuardrailTable"], swiftSettings: optimized),
         .target(name: "Grammar", dependencies: ["AsyncLocks", "JSON"], swiftSettings: optimized),
-        .target(name: "Inference", dependencies: ["AsyncLocks", "CKernels", "Grammar", "JSON"], swiftSettings: optimized),
+        .target(
+            name: "Inference",
+            dependencies: [
+                "AsyncLocks", "CKernels", "Grammar", "JSON", .product(name: "Logging", package: "swift-log"),
+                .product(name: "Metrics", package: "swift-metrics"),
+            ],
+            swiftSettings: optimized),
         .target(
             name: "FoundationModels",
             dependencies: [

@@ -32,7 +32,7 @@ struct TrainingBench: AsyncParsableCommand {
                 Case.self, from: Data(contentsOf: folder.appendingPathComponent("\(parts[0])/\(parts[1]).json")))
             let path = folder.appendingPathComponent("\(parts[0])/model.gguf").path
             let adapter = try AdapterFile(path: adapters + "/" + name)
-            let model = try DecoderModel(file: GGUFFile(path: path), pool: WorkerPool(threads: 1), adapter: adapter)
+            let model = try NeuralModel(file: GGUFFile(path: path), pool: WorkerPool(threads: 1), adapter: adapter)
             let cache = try KVCache(shape: model.shape, capacity: 512)
             try model.forward(expected.tokens[...], cache: cache)
             let difference = zip(model.logits, expected.logits).map { abs(Double($0) - $1) }.max() ?? 0

@@ -198,7 +198,7 @@ struct Bench: AsyncParsableCommand {
         let loadStart = ContinuousClock.now
         let file = try GGUFFile(path: path)
         try ModelShape(file: file).checkGeneratesText()
-        let model = try DecoderModel(
+        let model = try NeuralModel(
             file: file, pool: WorkerPool(threads: threads, instructionSet: instructionSet), cache: PackedCache.standard)
         let tokenizer = try Tokenizer(file: file)
         figures["load_ms"] = (ContinuousClock.now - loadStart).seconds * 1000

@@ -15,7 +15,7 @@ import Testing
     /// A document whose names fill the tables ends properly, instead of being refused in the middle.
     @Test func largeDocumentsEnd() throws {
         let grammar = try Grammar("{\"type\":\"object\"}", vocabulary: Vocabularies.bytes)
-        var decoder = ConstrainedDecoder(grammar) { $0.map { Int32($0) } }
+        var decoder = GrammarCursor(grammar) { $0.map { Int32($0) } }
         var random = TestRandom(seed: 5)
         func accept(_ tokens: [Int32]) {
             for token in tokens {
@@ -44,10 +44,10 @@ import Testing
         let checker = SchemaChecker(schema)
         let vocabulary = Vocabularies.small
         let grammar = try Grammar(.schema(schema), vocabulary: vocabulary)
-        let minimum = ConstrainedDecoder(grammar) { greedy($0, vocabulary) }.minimumTokenCount
+        let minimum = GrammarCursor(grammar) { greedy($0, vocabulary) }.minimumTokenCount
         for extra in 0..<60 {
             var random = TestRandom(seed: extra + 1)
-            var decoder = ConstrainedDecoder(grammar) { greedy($0, vocabulary) }
+            var decoder = GrammarCursor(grammar) { greedy($0, vocabulary) }
             let (text, remaining) = write(&decoder, within: minimum + extra) { allowed, decoder, remaining in
                 choose(allowed, &decoder, remaining, &random)
             }
@@ -60,8 +60,8 @@ import Testing
     /// Generates a document by calling `choose` with the allowed tokens. Returns the text and the number of remaining
     /// tokens.
     private func write(
-        _ decoder: inout ConstrainedDecoder, within budget: Int,
-        choose: ([Int32], inout ConstrainedDecoder, _ remaining: Int) -> Int32
+        _ decoder: inout GrammarCursor, within budget: Int,
+        choose: ([Int32], inout GrammarCursor, _ remaining: Int) -> Int32
     ) -> (text: [UInt8], remaining: Int) {
         var (text, remaining): ([UInt8], Int) = ([], budget)
         while remaining > 0 {
@@ -91,7 +91,7 @@ import Testing
     func nestingIsLimited(schema: String) throws {
         let vocabulary = Vocabularies.small
         let grammar = try Grammar(schema, vocabulary: vocabulary)
-        var decoder = ConstrainedDecoder(grammar) { greedy($0, vocabulary) }
+        var decoder = GrammarCursor(grammar) { greedy($0, vocabulary) }
         let (text, _) = write(&decoder, within: 20_000) { allowed, _, _ in deepest(allowed, vocabulary) }
         #expect(text.count > 300 && text.count < 10_000)
         _ = try JSONParser.parse(text)
@@ -103,7 +103,7 @@ import Testing
     }
 
     /// Simulates the worst model: it chooses at random and does not prefer to end.
-    private func choose(_ allowed: [Int32], _ decoder: inout ConstrainedDecoder, _ remaining: Int, _ random: inout TestRandom)
+    private func choose(_ allowed: [Int32], _ decoder: inout GrammarCursor, _ remaining: Int, _ random: inout TestRandom)
         -> Int32
     {
         for _ in 0..<24 { if let token = decoder.validated(random.pick(allowed), remaining: remaining) { return token } }
@@ -113,7 +113,7 @@ import Testing
     /// Text that the grammar leaves no choice about is forced, in complete tokens.
     @Test func forcedTextIsNamed() throws {
         let grammar = try Grammar(Self.person, vocabulary: Vocabularies.small)
-        var decoder = ConstrainedDecoder(grammar) { greedy($0, Vocabularies.small) }
+        var decoder = GrammarCursor(grammar) { greedy($0, Vocabularies.small) }
         guard case .forced(let first) = decoder.next(remaining: 100) else {
             Issue.record("the beginning of the document is not forced")
             return
@@ -140,7 +140,7 @@ import Testing
 
     @Test func sentencesEndBeforeTheBudget() throws {
         let grammar = try Grammar("{\"type\":\"string\"}", vocabulary: Vocabularies.small)
-        var decoder = ConstrainedDecoder(grammar) { greedy($0, Vocabularies.small) }
+        var decoder = GrammarCursor(grammar) { greedy($0, Vocabularies.small) }
         for byte in "\"It is so.".utf8 { _ = decoder.accept(Int32(byte)) }
         let more = Int32(Vocabularies.small.texts.firstIndex { $0 == Array(" the".utf8) } ?? 0)
         let early = decoder.validated(more, remaining: 200)

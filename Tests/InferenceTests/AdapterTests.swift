@@ -63,7 +63,7 @@ struct AdapterTests {
     }
 
     private func logits(_ file: TemporaryFile, adapter: AdapterFile? = nil) throws -> [Float] {
-        let model = try DecoderModel(file: GGUFFile(path: file.path), pool: WorkerPool(threads: 1), adapter: adapter)
+        let model = try NeuralModel(file: GGUFFile(path: file.path), pool: WorkerPool(threads: 1), adapter: adapter)
         let cache = try KVCache(shape: model.shape, capacity: 64)
         let tokens: [TokenID] = [72, 101, 108, 108, 111, 32, 119]
         try model.forward(tokens[...], cache: cache)
@@ -149,7 +149,7 @@ struct AdapterTests {
         let file = try TemporaryFile(recipe.builder().bytes())
         let gguf = try GGUFFile(path: file.path)
         let pool = try WorkerPool(threads: 2)
-        let model = try DecoderModel(file: gguf, pool: pool)
+        let model = try NeuralModel(file: gguf, pool: pool)
         let names = Set(model.weights.origins.values.map(\.name)).sorted()
         let targets = names.compactMap { name in gguf.tensors[name].map { (name, $0.shape[0], $0.shape[1]) } }
         #expect(!targets.isEmpty)
@@ -165,7 +165,7 @@ struct AdapterTests {
         var adapters: [LowRankAdapter?] = [nil]
         for file in [one.adapter, other.adapter] {
             let adapter = try #require(try LowRankAdapter(file, for: model.weights.origins, model: gguf))
-            let merged = try DecoderModel(file: gguf, pool: pool, adapter: file)
+            let merged = try NeuralModel(file: gguf, pool: pool, adapter: file)
             let cache = try KVCache(shape: model.shape, capacity: recipe.context)
             try merged.forward(tokens, cache: cache)
             let error = distance(try logits(adapter), Array(merged.logits))
@@ -188,7 +188,7 @@ struct AdapterTests {
     @Test("[A10] an adapter of the output matrix, or of a high rank, is merged instead") func mustBeMerged() throws {
         let model = try TemporaryFile(TinyModel().builder().bytes())
         let gguf = try GGUFFile(path: model.path)
-        let origins = try DecoderModel(file: gguf, pool: WorkerPool(threads: 1)).weights.origins
+        let origins = try NeuralModel(file: gguf, pool: WorkerPool(threads: 1)).weights.origins
         let output = try TemporaryFile(Self.adapter().bytes())
         #expect(try LowRankAdapter(AdapterFile(path: output.path), for: origins, model: gguf) == nil)
         let high = try Self.adapter("llama", [("blk.0.attn_q.weight", 64, 64)], rank: 257, seed: 1)

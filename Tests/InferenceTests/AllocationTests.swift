@@ -20,7 +20,7 @@ import Testing
     }
 
     private func turn(
-        _ request: GenerationRequest, _ tokenizer: Tokenizer, _ model: DecoderModel, contextSize: Int
+        _ request: GenerationRequest, _ tokenizer: Tokenizer, _ model: NeuralModel, contextSize: Int
     ) throws -> TurnDecoding {
         try TurnDecoding(
             request, plan: TurnPlan(request, ChatTurn(), TurnVocabulary(tokenizer)), tokenizer: tokenizer,
@@ -35,7 +35,7 @@ import Testing
         let file = try tiny.file()
         let gguf = try GGUFFile(path: file.path)
         let tokenizer = try Tokenizer(file: gguf)
-        let model = try DecoderModel(file: gguf, pool: WorkerPool(threads: 1))
+        let model = try NeuralModel(file: gguf, pool: WorkerPool(threads: 1))
         let engine = Engine(model: model, caches: CacheRegistry(released: ReleasedCaches(maximumBytes: 0)))
         for index in 0..<sequences {
             var request = GenerationRequest(
@@ -67,7 +67,7 @@ import Testing
         let file = try tiny.file()
         let gguf = try GGUFFile(path: file.path)
         let tokenizer = try Tokenizer(file: gguf)
-        let model = try DecoderModel(file: gguf, pool: WorkerPool(threads: 1))
+        let model = try NeuralModel(file: gguf, pool: WorkerPool(threads: 1))
         let engine = Engine(model: model, caches: CacheRegistry(released: ReleasedCaches(maximumBytes: 0)))
         let schema = try JSONParser.parse(
             """

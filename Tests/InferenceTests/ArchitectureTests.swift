@@ -41,7 +41,7 @@ struct ArchitectureTests {
         let recipe = try Recipe.load(name)
         let file = try TemporaryFile(recipe.builder().bytes())
         for set in [InstructionSet.scalar, InstructionSet.available.last ?? .scalar] {
-            let model = try DecoderModel(file: GGUFFile(path: file.path), pool: WorkerPool(threads: 2, instructionSet: set))
+            let model = try NeuralModel(file: GGUFFile(path: file.path), pool: WorkerPool(threads: 2, instructionSet: set))
             for (position, expected) in zip(recipe.positions, recipe.logits) {
                 // In one batch, in two batches, and with the last token separately: states and caches must not affect
                 // the result.
@@ -61,7 +61,7 @@ struct ArchitectureTests {
     func profilesChangeNothing(name: String) throws {
         let recipe = try Recipe.load(name)
         let file = try TemporaryFile(recipe.builder().bytes())
-        let model = try DecoderModel(file: GGUFFile(path: file.path), pool: WorkerPool(threads: 2))
+        let model = try NeuralModel(file: GGUFFile(path: file.path), pool: WorkerPool(threads: 2))
         var results: [[Float]] = []
         func compute() throws {
             let cache = try KVCache(shape: model.shape, capacity: recipe.context)
@@ -80,7 +80,7 @@ struct ArchitectureTests {
         let recipe = try Recipe.load(name)
         let file = try TemporaryFile(recipe.builder().bytes())
         for set in [InstructionSet.scalar, InstructionSet.available.last ?? .scalar] {
-            let model = try DecoderModel(file: GGUFFile(path: file.path), pool: WorkerPool(threads: 2, instructionSet: set))
+            let model = try NeuralModel(file: GGUFFile(path: file.path), pool: WorkerPool(threads: 2, instructionSet: set))
             // A sequence of one token, one that continues with a single token, one with several, and a long prompt.
             let starts = [0, 20, 7, 0], ends = [1, 21, 12, 24]
             var alone: [[Float]] = []
@@ -116,7 +116,7 @@ struct ArchitectureTests {
         func use(_ builder: GGUFBuilder, _ what: @autoclosure () -> String) throws {
             let file = try TemporaryFile(builder.bytes())
             do {
-                let model = try DecoderModel(file: GGUFFile(path: file.path), pool: WorkerPool(threads: 1))
+                let model = try NeuralModel(file: GGUFFile(path: file.path), pool: WorkerPool(threads: 1))
                 let cache = try KVCache(shape: model.shape, capacity: 16)
                 try model.forward(recipe.tokens[..<3], cache: cache)
             } catch is ModelError {
@@ -175,7 +175,7 @@ struct ArchitectureTests {
     func cacheFilesChangeNothing(name: String, format: CacheFormat) throws {
         let recipe = try Recipe.load(name)
         let file = try TemporaryFile(recipe.builder().bytes())
-        let model = try DecoderModel(file: GGUFFile(path: file.path), pool: WorkerPool(threads: 1))
+        let model = try NeuralModel(file: GGUFFile(path: file.path), pool: WorkerPool(threads: 1))
         let tokens = recipe.tokens
         let cache = try KVCache(shape: model.shape, capacity: recipe.context, format: format)
         try model.forward(tokens[..<12], cache: cache, wantsLogits: false)
@@ -202,7 +202,7 @@ struct ArchitectureTests {
         let recipe = try Recipe.load(name)
         let file = try TemporaryFile(recipe.builder().bytes())
         for set in [InstructionSet.scalar, InstructionSet.available.last ?? .scalar] {
-            let model = try DecoderModel(file: GGUFFile(path: file.path), pool: WorkerPool(threads: 2, instructionSet: set))
+            let model = try NeuralModel(file: GGUFFile(path: file.path), pool: WorkerPool(threads: 2, instructionSet: set))
             func logits(_ format: CacheFormat, _ parts: [Int]) throws -> [Float] {
                 let cache = try KVCache(shape: model.shape, capacity: recipe.context, format: format)
                 for (start, end) in zip([0] + parts, parts) { try model.forward(recipe.tokens[start..<end], cache: cache) }
@@ -224,7 +224,7 @@ struct ArchitectureTests {
     func rewindingChangesNothing(name: String) throws {
         let recipe = try Recipe.load(name)
         let file = try TemporaryFile(recipe.builder().bytes())
-        let model = try DecoderModel(file: GGUFFile(path: file.path), pool: WorkerPool(threads: 1))
+        let model = try NeuralModel(file: GGUFFile(path: file.path), pool: WorkerPool(threads: 1))
         let tokens = recipe.tokens
         let cache = try KVCache(shape: model.shape, capacity: recipe.context)
         try model.forward(tokens[..<12], cache: cache, wantsLogits: false)

@@ -7,7 +7,7 @@ import Testing
 
 /// Pages of the KV cache: what is shared, copied and freed.
 @Suite struct CacheTests {
-    private let model: DecoderModel
+    private let model: NeuralModel
     private let file: TemporaryFile
     private static let tokens: [TokenID] = (0..<1_000).map { (index: Int) -> TokenID in
         let mixed = index * 37 + index / 7
@@ -18,7 +18,7 @@ import Testing
         var tiny = TinyModel()
         tiny.context = 1_024
         file = try tiny.file()
-        model = try DecoderModel(file: GGUFFile(path: file.path), pool: WorkerPool(threads: 1))
+        model = try NeuralModel(file: GGUFFile(path: file.path), pool: WorkerPool(threads: 1))
     }
 
     private func cache(_ tokens: some Sequence<TokenID>) throws -> KVCache {
@@ -215,7 +215,7 @@ import Testing
         var caches: [KVCache] = []
         func run(_ index: Int, _ tokens: [TokenID]) throws {
             var isDone = false
-            let decoding = PrefillDecoding(prompt: tokens)
+            let decoding = PrefillWork(prompt: tokens)
             try engine.submit(decoding, in: caches[index], priority: .interactive, signals: RequestSignals()) { _ in isDone = true
             }
             while !isDone, engine.step() {}
@@ -335,7 +335,7 @@ import Testing
         other.context = 1_024
         other.layers = 3
         let otherFile = try other.file()
-        let otherShape = try DecoderModel(file: GGUFFile(path: otherFile.path), pool: WorkerPool(threads: 1)).shape
+        let otherShape = try NeuralModel(file: GGUFFile(path: otherFile.path), pool: WorkerPool(threads: 1)).shape
         #expect(throws: CacheFileError.self) { try file.read(shape: otherShape) }
     }
 

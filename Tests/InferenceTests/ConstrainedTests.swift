@@ -92,7 +92,7 @@ import Testing
     /// Logits that are computed for a few candidates only equal those of the whole output head.
     @Test func fewLogitsAreTheSame() async throws {
         let file = try GGUFFile(path: ModelStore.systemModelPath)
-        let model = try DecoderModel(file: file, pool: WorkerPool(threads: 1))
+        let model = try NeuralModel(file: file, pool: WorkerPool(threads: 1))
         let cache = try KVCache(shape: model.shape, capacity: 64)
         try model.forward([1, 100, 200], cache: cache)
         let all = Array(model.logits)

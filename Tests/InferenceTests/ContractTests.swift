@@ -21,12 +21,12 @@ import Testing
 
     /// One token after another, without anything that the engine does.
     private struct PlainLoop {
-        let model: DecoderModel
+        let model: NeuralModel
         let tokenizer: Tokenizer
 
         init(path: String) throws {
             let file = try GGUFFile(path: path)
-            model = try DecoderModel(file: file, pool: WorkerPool(threads: 2))
+            model = try NeuralModel(file: file, pool: WorkerPool(threads: 2))
             tokenizer = try Tokenizer(file: file)
         }
 
@@ -55,7 +55,7 @@ import Testing
 
         /// The most probable token after which the value can be completed within the limit.
         private func chosen(
-            _ decoder: inout ConstrainedDecoder, _ remaining: Int, _ isAllowed: (Int) -> Bool
+            _ decoder: inout GrammarCursor, _ remaining: Int, _ isAllowed: (Int) -> Bool
         ) -> TokenID? {
             var refused: Set<Int> = []
             while let token = best({ !refused.contains($0) && isAllowed($0) }) {
@@ -68,7 +68,7 @@ import Testing
         func value(_ grammar: Grammar, after prompt: [TokenID], limit: Int, format: CacheFormat) throws -> [TokenID] {
             let cache = try KVCache(shape: model.shape, capacity: prompt.count + limit + 1, format: format)
             try model.forward(prompt[...], cache: cache)
-            var decoder = ConstrainedDecoder(grammar) { [tokenizer] in tokenizer.encode(bytes: $0) }
+            var decoder = GrammarCursor(grammar) { [tokenizer] in tokenizer.encode(bytes: $0) }
             var written: [TokenID] = []
             var mask = [UInt32](repeating: 0, count: grammar.vocabulary.maskWords)
             while written.count < limit {

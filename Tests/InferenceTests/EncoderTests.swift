@@ -22,13 +22,13 @@ struct EncoderTests {
         )
     }
 
-    private func model(_ path: String, _ set: InstructionSet) throws -> (DecoderModel, ModelShape.Pooling) {
-        let model = try DecoderModel(
+    private func model(_ path: String, _ set: InstructionSet) throws -> (NeuralModel, ModelShape.Pooling) {
+        let model = try NeuralModel(
             file: GGUFFile(path: path), pool: WorkerPool(threads: 2, instructionSet: set), batchSize: 256)
         return (model, try #require(model.shape.pooling))
     }
 
-    private func embed(_ texts: [[TokenID]], _ model: DecoderModel, _ pooling: ModelShape.Pooling, _ caches: [KVCache]) throws
+    private func embed(_ texts: [[TokenID]], _ model: NeuralModel, _ pooling: ModelShape.Pooling, _ caches: [KVCache]) throws
         -> [[Float]]
     {
         let width = model.shape.embeddingWidth
@@ -207,7 +207,7 @@ struct HuggingFaceTests {
             defer { try? FileManager.default.removeItem(at: target) }  // usually not there
             do {
                 try HuggingFaceFolder(folder.url).write(to: target, name: "x")
-                _ = try DecoderModel(file: GGUFFile(path: target.path), pool: WorkerPool(threads: 1))
+                _ = try NeuralModel(file: GGUFFile(path: target.path), pool: WorkerPool(threads: 1))
                 return false
             } catch is ModelError { return true }
         }

@@ -152,7 +152,7 @@ import Testing
         defer { try? FileManager.default.removeItem(at: folder) }  // best effort
         let output = folder.appendingPathComponent("model.gguf")
         try HuggingFaceFolder(folder).write(to: output, name: name, type: .f32)
-        let model = try DecoderModel(file: try GGUFFile(path: output.path), pool: .shared())
+        let model = try NeuralModel(file: try GGUFFile(path: output.path), pool: .shared())
         let cache = try KVCache(shape: model.shape, capacity: 64)
         try model.forward(family.tokens[...], cache: cache)
         var (error, size) = (Float(0), Float(0))

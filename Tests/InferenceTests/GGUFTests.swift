@@ -10,7 +10,7 @@ struct GGUFTests {
     private func use(_ bytes: [UInt8]) throws {
         let temporary = try TemporaryFile(bytes)
         let file = try GGUFFile(path: temporary.path)
-        let model = try DecoderModel(file: file, pool: WorkerPool(threads: 1))
+        let model = try NeuralModel(file: file, pool: WorkerPool(threads: 1))
         let tokenizer = try Tokenizer(file: file)
         _ = tokenizer.encode("the thing")
         if let source = try file.metadata.string("tokenizer.chat_template") {
@@ -49,7 +49,7 @@ struct GGUFTests {
             let tensor = try #require(file.tensors[file.tensorNames[file.tensorNames.count - 1]])
             #expect(throws: ModelError.self) { try file.bytes(of: tensor) }
             #expect {
-                try DecoderModel(file: file, pool: WorkerPool(threads: 2))
+                try NeuralModel(file: file, pool: WorkerPool(threads: 2))
             } throws: { error in
                 guard case .unreadable(_, let reason)? = error as? ModelError else { return false }
                 return reason.contains("shorter")

@@ -334,7 +334,7 @@ struct LoadedModelTests {
         let anything = try Grammar(
             .schema(try JSONParser.parse(#"{"type": "string"}"#)), vocabulary: await model.grammarVocabulary)
         for limit in 3...24 {
-            var decoder = ConstrainedDecoder(anything) { model.tokenizer.encode(bytes: $0) }
+            var decoder = GrammarCursor(anything) { model.tokenizer.encode(bytes: $0) }
             var written: [UInt8] = []
             // The model would write parrots without end.
             var wanted = model.tokenizer.encode(bytes: Array(("\"" + String(repeating: "🦜", count: 20)).utf8))[...]
@@ -393,7 +393,7 @@ struct LoadedModelTests {
     @Test func releasedCachesHaveABudget() throws {
         let temporary = try TinyModel().file()
         let file = try GGUFFile(path: temporary.path)
-        let model = try DecoderModel(file: file, pool: WorkerPool(threads: 1))
+        let model = try NeuralModel(file: file, pool: WorkerPool(threads: 1))
         func cache(_ tokens: Int) throws -> KVCache {
             let cache = try KVCache(shape: model.shape, capacity: 64)
             try model.forward((0..<tokens).map { TokenID($0 + 1) }[...], cache: cache)

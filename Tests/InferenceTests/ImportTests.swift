@@ -46,7 +46,7 @@ import Testing
         let file = try GGUFFile(path: folder.output.path)
         let tokenizer = try Tokenizer(file: file)
         for line in expected.lines { #expect(tokenizer.encode(line.text) == line.ids, "\(line.text)") }
-        let model = try DecoderModel(file: file, pool: .shared())
+        let model = try NeuralModel(file: file, pool: .shared())
         let cache = try KVCache(shape: model.shape, capacity: 64)
         try model.forward(expected.tokens[...], cache: cache)
         // The cache has 16 bits.

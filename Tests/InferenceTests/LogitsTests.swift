@@ -13,7 +13,7 @@ struct LogitsTests {
     func smallModelEqualsLlamaCpp(set: InstructionSet) throws {
         let cases = try GoldenFile.load("logits", as: [GoldenFile.Logits].self)
         #expect(cases.count >= 20)
-        let model = try DecoderModel(file: GGUFFile(path: SmallModel.path), pool: WorkerPool(instructionSet: set))
+        let model = try NeuralModel(file: GGUFFile(path: SmallModel.path), pool: WorkerPool(instructionSet: set))
         let cache = try KVCache(shape: model.shape, capacity: 4096)
         var differences: [Double] = []
         for test in cases {
@@ -40,7 +40,7 @@ struct LogitsTests {
     /// Results must be bit-identical, regardless of the cache contents and of how tokens are split into batches.
     @Test(arguments: InstructionSet.available.filter { $0 != .scalar })
     func batchesDoNotMatter(set: InstructionSet) throws {
-        let model = try DecoderModel(file: GGUFFile(path: SmallModel.path), pool: WorkerPool(threads: 2, instructionSet: set))
+        let model = try NeuralModel(file: GGUFFile(path: SmallModel.path), pool: WorkerPool(threads: 2, instructionSet: set))
         let tokens = (0..<700).map { TokenID($0 * 7919 % 49_000 + 50) }
         let cache = try KVCache(shape: model.shape, capacity: 1024)
         try model.forward(tokens[...], cache: cache)
@@ -100,7 +100,7 @@ struct LogitsTests {
         let expected = reference.logits(tokens)
         let spread = (expected.reduce(0) { $0 + $1 * $1 } / Double(expected.count)).squareRoot()
         for set in InstructionSet.available {
-            let model = try DecoderModel(file: GGUFFile(path: file.path), pool: WorkerPool(threads: 2, instructionSet: set))
+            let model = try NeuralModel(file: GGUFFile(path: file.path), pool: WorkerPool(threads: 2, instructionSet: set))
             for format in [CacheFormat.binary16, .int8] {
                 var results: [[Float]] = []
                 for parts in [[700], [505, 14, 181], [511, 1, 1, 187], [513, 100, 86, 1], [256, 256, 188]] {
@@ -129,7 +129,7 @@ struct LogitsTests {
         }
         var errors: [InstructionSet: Double] = [:]
         for set in InstructionSet.available {
-            let model = try DecoderModel(file: GGUFFile(path: file.path), pool: WorkerPool(threads: 2, instructionSet: set))
+            let model = try NeuralModel(file: GGUFFile(path: file.path), pool: WorkerPool(threads: 2, instructionSet: set))
             for (index, (tokens, expected)) in cases.enumerated() {
                 let count = tokens.count
                 // Quantized activations: the error of a single case depends on chance, up to 5.7 % for the scalar kernels. The
@@ -198,7 +198,7 @@ struct LogitsTests {
 
     @Test func cancelledForwardKeepsFinishedBatches() throws {
         let file = try TinyModel().file()
-        let model = try DecoderModel(file: GGUFFile(path: file.path), pool: WorkerPool(threads: 1))
+        let model = try NeuralModel(file: GGUFFile(path: file.path), pool: WorkerPool(threads: 1))
         let cache = try KVCache(shape: model.shape, capacity: 512)
         var asked = 0
         #expect(throws: CancellationError.self) {

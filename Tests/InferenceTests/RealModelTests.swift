@@ -36,7 +36,7 @@ struct RealModelTests {
             print("\(recorded.model) is not installed; its test is skipped")
             return
         }
-        let model = try DecoderModel(
+        let model = try NeuralModel(
             file: GGUFFile(path: path), pool: WorkerPool(), cache: PackedCache.standard)
         let cache = try KVCache(shape: model.shape, capacity: 4096)
         var differences: [Double] = []
@@ -73,7 +73,7 @@ struct RealModelTests {
     }
 
     private func perplexity(
-        _ recorded: Recorded, _ model: DecoderModel, _ format: CacheFormat
+        _ recorded: Recorded, _ model: NeuralModel, _ format: CacheFormat
     ) throws -> (found: Double, expected: Double) {
         let cache = try KVCache(shape: model.shape, capacity: 4096, format: format)
         var (found, expected, tokens) = (0.0, 0.0, 0)
@@ -85,7 +85,7 @@ struct RealModelTests {
             try model.forward(all[..<(skipped - 1)], cache: cache, wantsLogits: false)
             var start = skipped - 1
             while start < all.count - 1 {
-                let end = min(start + DecoderModel.batchSize, all.count)
+                let end = min(start + NeuralModel.batchSize, all.count)
                 found -= try model.logProbability(of: all[start..<end], cache: cache)
                 // The last token of a batch is also the first token of the next one.
                 start = end - 1

@@ -378,7 +378,7 @@ final class GradientPass: @unchecked Sendable {  // Used by one thread at a time
     }
 
     /// residual + scale · norm(branch)
-    private func addBranch(
+    private func addToResidual(
         _ branch: UnsafePointer<Float>, norm weight: [Float]?, residual: UnsafePointer<Float>, rows: Int,
         to output: UnsafeMutablePointer<Float>
     ) {
@@ -435,7 +435,7 @@ final class GradientPass: @unchecked Sendable {  // Used by one thread at a time
         apply(
             [layer.output], low: state.low[inputCount...inputCount], x: state.attended.pointer, rows: rows, to: branch.pointer,
             stride: width)
-        addBranch(branch.pointer, norm: layer.mixerPostNorm, residual: x, rows: rows, to: state.middle.pointer)
+        addToResidual(branch.pointer, norm: layer.mixerPostNorm, residual: x, rows: rows, to: state.middle.pointer)
         normed(state.middle.pointer, layer.denseNorm, to: state.denseInput)
         let gates = state.gates.pointer
         apply(
@@ -455,7 +455,7 @@ final class GradientPass: @unchecked Sendable {  // Used by one thread at a time
             [layer.down], low: state.low[(layer.projections.count - 1)..<layer.projections.count], x: state.hidden.pointer,
             rows: rows, to: output.pointer, stride: width)
         if isAgain { return }
-        addBranch(
+        addToResidual(
             output.pointer, norm: layer.densePostNorm, residual: state.middle.pointer, rows: rows, to: inputs[index + 1].pointer)
     }
 

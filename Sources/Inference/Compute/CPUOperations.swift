@@ -52,7 +52,7 @@ final class CPUOperations: Operations {
         ck_quantize(handle, kernels, &rows)
     }
 
-    func addBranch(
+    func addToResidual(
         _ x: Output, bias: Input?, norm: Input?, epsilon: Float, scale: Float, to residual: Output, rows: Int, columns: Int
     ) {
         ck_add_branch(handle, kernels, x, bias, norm, epsilon, scale, residual, Int32(rows), Int32(columns))

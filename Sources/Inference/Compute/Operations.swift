@@ -36,7 +36,7 @@ protocol Operations: AnyObject {
     /// Quantizes rows for products with integer matrices.
     func quantize(_ rows: Activations)
     /// residual += scale · norm(x + bias); overwrites `x`.
-    func addBranch(
+    func addToResidual(
         _ x: Output, bias: Input?, norm: Input?, epsilon: Float, scale: Float, to residual: Output, rows: Int, columns: Int)
     func addBias(_ bias: Input, to x: Output, rows: Int, columns: Int)
     /// gate = activation(gate + gateBias) · (up + upBias)

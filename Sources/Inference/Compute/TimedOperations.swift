@@ -94,11 +94,11 @@ final class TimedOperations: Operations {
 
     func quantize(_ rows: Activations) { measure("quantization") { base.quantize(rows) } }
 
-    func addBranch(
+    func addToResidual(
         _ x: Output, bias: Input?, norm: Input?, epsilon: Float, scale: Float, to residual: Output, rows: Int, columns: Int
     ) {
         measure("sums") {
-            base.addBranch(
+            base.addToResidual(
                 x, bias: bias, norm: norm, epsilon: epsilon, scale: scale, to: residual, rows: rows, columns: columns)
         }
     }

@@ -11,7 +11,7 @@ package actor TextEmbedder {
     /// The maximum number of tokens of a text, including those that mark its beginning and end.
     package nonisolated let maximumTokens: Int
     private nonisolated let pooling: ModelShape.Pooling
-    private let model: DecoderModel
+    private let model: NeuralModel
     /// The caches of the texts of a batch. All layers share their memory.
     private var caches: [KVCache] = []
     private nonisolated let executor: EngineExecutor
@@ -44,7 +44,7 @@ package actor TextEmbedder {
                 supported: "models that compute embeddings, such as all-MiniLM-L6-v2")
         }
         maximumTokens = min(shape.contextLength, Self.maximumLength)
-        model = try DecoderModel(
+        model = try NeuralModel(
             file: file, pool: try threads.map { try WorkerPool(threads: $0) } ?? .shared(), cache: PackedCache.standard,
             batchSize: max(Self.batchTokens, maximumTokens))
         tokenizer = try Tokenizer(file: file)

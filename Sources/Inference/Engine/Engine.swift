@@ -1,10 +1,10 @@
 internal import Synchronization
 
-/// Runs decodings with a model, in batches of the tokens that the ``Scheduler`` selects.
+/// Runs the work of sequences with a model, in batches of the tokens that the ``Scheduler`` selects.
 ///
 /// Not thread-safe: all calls are made on the executor of the ``LoadedModel`` that owns it.
 final class Engine {
-    private let model: DecoderModel
+    private let model: NeuralModel
     private let caches: CacheRegistry
     private var scheduler: Scheduler
     private var jobs: [Int: Job] = [:]
@@ -21,9 +21,9 @@ final class Engine {
     private var states: [RowState] = []
     private var stateJobs: [Job] = []
 
-    private let preparation = Preparation()
+    private let maskWorker = MaskWorker()
 
-    init(model: DecoderModel, caches: CacheRegistry, limits: Scheduler.Limits = .init()) {
+    init(model: NeuralModel, caches: CacheRegistry, limits: Scheduler.Limits = .init()) {
         self.model = model
         self.caches = caches
         var limits = limits
@@ -38,16 +38,16 @@ final class Engine {
     private(set) var processedTokens = 0
     var waitingCount: Int { scheduler.waitingCount }
 
-    /// Adds a decoding. `completion` is called when it has ended, failed or been cancelled.
+    /// Adds the work of a sequence. `completion` is called when it has ended, failed or been cancelled.
     ///
     /// - Throws: ``GenerationFailure/tooManyRequests(waiting:)``
     func submit(
-        _ decoding: any Decoding, in cache: KVCache, priority: Scheduler.Priority, signals: RequestSignals,
+        _ work: any SequenceWork, in cache: KVCache, priority: Scheduler.Priority, signals: RequestSignals,
         completion: @escaping (Result<Void, any Error>) -> Void
     ) throws(GenerationFailure) {
         lastID += 1
         do { try scheduler.add(lastID, priority) } catch { throw .tooManyRequests(waiting: error.waiting) }
-        jobs[lastID] = Job(id: lastID, decoding, cache, priority, signals, completion)
+        jobs[lastID] = Job(id: lastID, work, cache, priority, signals, completion)
     }
 
     /// Processes one batch. Returns false if there is nothing to do.
@@ -101,7 +101,7 @@ final class Engine {
             // Nobody waits for background work.
             if other.priority == .background, job.priority == .interactive { continue }
             if !other.cache.isCompatible(with: job.cache) { continue }
-            let count = zip(job.decoding.prompt, other.decoding.prompt).prefix { $0 == $1 }.count
+            let count = zip(job.work.prompt, other.work.prompt).prefix { $0 == $1 }.count
             let gain = count - max(cached, other.cache.tokens.count)
             if gain >= Self.minimumSharedTokens, count > best?.count ?? 0 { best = (other.id, count) }
         }
@@ -114,7 +114,7 @@ final class Engine {
     /// Makes the job's cache contain the longest reusable part of its prompt; the rest is to be processed. If the prompt of
     /// another job begins in the same way, the job waits until that part has been processed.
     private func begin(_ job: Job) {
-        let (prompt, cache) = (job.decoding.prompt, job.cache)
+        let (prompt, cache) = (job.work.prompt, job.cache)
         if let source = source(for: job, cached: cache.reusablePrefix(of: prompt)) {
             job.source = source
             delayed.append(job.id)
@@ -123,24 +123,24 @@ final class Engine {
         // Without memory for a copy, the prompt is computed.
         try? caches.copyPrefix(to: cache, for: prompt)
         // Generation starts from the logits of the last token.
-        let limit = job.decoding.wantsPromptLogits ? prompt.count - 1 : prompt.count
+        let limit = job.work.wantsPromptLogits ? prompt.count - 1 : prompt.count
         let cached = cache.rewind(to: max(0, cache.reusablePrefix(of: prompt, limit: limit)))
         job.tokens.append(contentsOf: prompt[cached...])
-        job.wanted = job.decoding.wantsPromptLogits ? .last(1) : .none
+        job.wanted = job.work.wantsPromptLogits ? .last(1) : .processOnly
         job.isInPrompt = true
         // Recurrent states can be restored only at a checkpoint, so one is saved before the token that is computed each time.
         if cache.isRecurrent { job.checkpoint = limit }
-        job.decoding.begin(cachedTokens: cached)
+        job.work.begin(cachedTokens: cached)
         if job.remaining > 0 { schedule(job) } else { advance(job) }
     }
 
-    /// Asks the decoding for its next tokens, and ends the job if there are none.
+    /// Asks the work for its next tokens, and ends the job if there are none.
     private func advance(_ job: Job) {
         job.isInPrompt = false
         job.tokens.removeAll(keepingCapacity: true)
         job.processed = 0
         do {
-            while let wanted = try job.decoding.next(&job.tokens, draft: draftBudget(job)) {
+            while let wanted = try job.work.next(&job.tokens, draft: draftBudget(job)) {
                 truncate(job)
                 job.wanted = wanted
                 if job.remaining > 0 { return schedule(job) }
@@ -152,13 +152,13 @@ final class Engine {
         }
     }
 
-    /// Removes the tokens that the decoding does not keep from the cache. Recurrent states can be restored only at a
+    /// Removes the tokens that the work does not keep from the cache. Recurrent states can be restored only at a
     /// checkpoint; the kept tokens after it are processed again.
     private func truncate(_ job: Job) {
-        guard let position = job.decoding.position, position < job.cache.tokens.count else { return }
+        guard let position = job.work.position, position < job.cache.tokens.count else { return }
         let cached = job.cache.rewind(to: position)
         if cached < position, !job.tokens.isEmpty {
-            job.tokens.insert(contentsOf: job.decoding.tokens(in: cached..<position), at: 0)
+            job.tokens.insert(contentsOf: job.work.tokens(in: cached..<position), at: 0)
         }
     }
 
@@ -198,14 +198,14 @@ final class Engine {
             guard let job = jobs[chunk.id] else { continue }
             parts.append((job.cache, chunk.count))
             tokens.append(contentsOf: job.tokens[job.processed..<job.processed + chunk.count])
-            preparation.add(job.decoding)
+            maskWorker.add(job.work)
             guard job.isInPrompt, job.remaining == chunk.count else { continue }
-            for layer in job.decoding.stateLayers {
+            for layer in job.work.stateLayers {
                 states.append(RowState(layer: layer, row: tokens.count - 1))
                 stateJobs.append(job)
             }
         }
-        preparation.start()
+        maskWorker.start()
         do {
             try tokens.withUnsafeBufferPointer { tokens in
                 // A pass stops within a layer if nobody waits for its result any more.
@@ -214,14 +214,14 @@ final class Engine {
                 }
             }
         } catch {
-            preparation.wait()
+            maskWorker.wait()
             return  // the next step ends the cancelled jobs
         }
-        preparation.wait()
+        maskWorker.wait()
         passes += 1
         processedTokens += tokens.count
         for (job, state) in zip(stateJobs, states) where !state.values.isEmpty {
-            job.decoding.takeState(state.values, layer: state.layer)
+            job.work.takeState(state.values, layer: state.layer)
         }
         deliver()
     }
@@ -259,7 +259,7 @@ final class Engine {
         return true
     }
 
-    /// Passes the logits of the last batch to the decodings, and lets those continue whose tokens are complete.
+    /// Passes the logits of the last batch to their work, and lets that continue whose tokens are complete.
     private func deliver() {
         var first = 0
         for chunk in chunks {
@@ -303,22 +303,22 @@ final class Engine {
     private func take(_ job: Job, _ logits: UnsafeMutableBufferPointer<Float>) {
         // A cancellation takes effect between two tokens of a batch, too.
         guard jobs[job.id] != nil, !job.signals.isCancelled else { return }
-        do { try job.decoding.take(logits) } catch { end(job, .failure(error)) }
+        do { try job.work.take(logits) } catch { end(job, .failure(error)) }
     }
 }
 
-/// A decoding that is being run.
+/// Work that is being run.
 private final class Job {
     let id: Int
-    let decoding: any Decoding
+    let work: any SequenceWork
     let cache: KVCache
     var priority: Scheduler.Priority
     let signals: RequestSignals
     let completion: (Result<Void, any Error>) -> Void
-    /// The tokens that the decoding has named, and the number of them that have been processed.
+    /// The tokens that the work has named, and the number of them that have been processed.
     var tokens: [TokenID] = []
     var processed = 0
-    var wanted = WantedLogits.none
+    var wanted = WantedLogits.processOnly
     /// Whether the tokens are those of the prompt.
     var isInPrompt = false
     /// The job whose first `count` tokens this one waits for.
@@ -329,11 +329,11 @@ private final class Job {
     var remaining: Int { tokens.count - processed }
 
     init(
-        id: Int, _ decoding: any Decoding, _ cache: KVCache, _ priority: Scheduler.Priority, _ signals: RequestSignals,
+        id: Int, _ work: any SequenceWork, _ cache: KVCache, _ priority: Scheduler.Priority, _ signals: RequestSignals,
         _ completion: @escaping (Result<Void, any Error>) -> Void
     ) {
         self.id = id
-        self.decoding = decoding
+        self.work = work
         self.cache = cache
         self.priority = priority
         self.signals = signals

@@ -128,7 +128,7 @@ package struct HuggingFaceFolder: Sendable {
         try writer.write(to: url, source: identity(), progress: progress) { path in
             // A file that cannot be used must not replace one that can.
             let file = try GGUFFile(path: path)
-            try DecoderModel.check(file)
+            try NeuralModel.check(file)
             _ = try Tokenizer(file: file)
         }
         return notes

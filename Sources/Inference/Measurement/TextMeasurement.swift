@@ -8,7 +8,7 @@ internal import Foundation
 package final class TextMeasurement: @unchecked Sendable {
     package let path: String
     package let file: GGUFFile
-    let model: DecoderModel
+    let model: NeuralModel
     private let tokenizer: Tokenizer
     let cache: KVCache
 
@@ -22,7 +22,7 @@ package final class TextMeasurement: @unchecked Sendable {
         self.path = path
         file = try GGUFFile(path: path)
         try ModelShape(file: file).checkGeneratesText()
-        model = try DecoderModel(file: file, pool: .shared(), cache: isKept ? PackedCache.standard : nil)
+        model = try NeuralModel(file: file, pool: .shared(), cache: isKept ? PackedCache.standard : nil)
         tokenizer = try Tokenizer(file: file)
         cache = try KVCache(shape: model.shape, capacity: window)
     }

@@ -10,7 +10,7 @@ extension ForwardPass {
         normalize(s.residual, w.feedForwardNorm, into: s.normed)
         if let dense = w.dense, let d = f.dense, w.experts == nil, dense.outputGate == nil, dense.postNorm == nil {
             activateDense(d, dense, batch)
-            addBranch(dense.down, s.gated, bias: dense.downBias, norm: w.feedForwardPostNorm, batch)
+            addToResidual(dense.down, s.gated, bias: dense.downBias, norm: w.feedForwardPostNorm, batch)
             return
         }
         // The outputs of several parts are summed up before they are added to the residual stream.
@@ -29,14 +29,14 @@ extension ForwardPass {
             runExperts(e, experts, batch)
             addPart(norm: experts.postNorm, batch)
         }
-        operations.addBranch(
+        operations.addToResidual(
             s.branch, bias: nil, norm: w.feedForwardPostNorm, epsilon: epsilon, scale: Float(shape.residualScale),
             to: s.residual, rows: batch.rows, columns: width)
     }
 
     /// Adds the output of one part to the sum.
     private func addPart(norm: UnsafePointer<Float>?, _ batch: Batch) {
-        operations.addBranch(
+        operations.addToResidual(
             scratch.part, bias: nil, norm: norm, epsilon: epsilon, scale: 1, to: scratch.branch, rows: batch.rows,
             columns: width)
     }

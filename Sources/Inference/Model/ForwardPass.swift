@@ -277,7 +277,7 @@ struct ForwardPass {
     }
 
     /// Computes the last product of a branch and adds it to the residual stream, after the bias and norm, if any.
-    func addBranch(
+    func addToResidual(
         _ matrix: Matrix, _ input: RowBuffer, bias: UnsafePointer<Float>?, norm: UnsafePointer<Float>?, _ batch: Batch
     ) {
         let s = scratch
@@ -290,7 +290,7 @@ struct ForwardPass {
         }
         s.products[0] = product(matrix, into: s.branch)
         multiply(input, count: 1)
-        operations.addBranch(
+        operations.addToResidual(
             s.branch, bias: bias, norm: norm, epsilon: epsilon, scale: Float(shape.residualScale), to: s.residual,
             rows: batch.rows, columns: width)
     }
@@ -343,7 +343,7 @@ struct ForwardPass {
             operations.multiplySigmoid(s.attended.x, s.mixerGate, rows: batch.rows, columns: a.heads * a.valueDimension)
         }
         if quantizes { operations.quantize(s.attended.rows) }
-        addBranch(w.output, s.attended, bias: w.outputBias, norm: postNorm, batch)
+        addToResidual(w.output, s.attended, bias: w.outputBias, norm: postNorm, batch)
     }
 
     /// Rotates queries and keys, stores keys and values, and computes the attention of all segments.
@@ -462,7 +462,7 @@ struct ForwardPass {
         s.attended.set(rows: batch.rows, columns: heads * a.valueDimension)
         multiplyHeads(w.valueUp, into: s.attended.x, offset: a.valueDimension, stride: heads * a.valueDimension, batch)
         if quantizes { operations.quantize(s.attended.rows) }
-        addBranch(w.output, s.attended, bias: nil, norm: postNorm, batch)
+        addToResidual(w.output, s.attended, bias: nil, norm: postNorm, batch)
     }
 
     /// Computes one product per head, with the rows of `scratch.heads`, which are ordered by head.
@@ -504,7 +504,7 @@ struct ForwardPass {
             operations.deltaNet(call)
         }
         if quantizes { operations.quantize(s.attended.rows) }
-        addBranch(w.output, s.attended, bias: nil, norm: postNorm, batch)
+        addToResidual(w.output, s.attended, bias: nil, norm: postNorm, batch)
     }
 
     private func mamba(
@@ -530,7 +530,7 @@ struct ForwardPass {
             operations.mambaScan(call)
         }
         if quantizes { operations.quantize(s.attended.rows) }
-        addBranch(w.output, s.attended, bias: nil, norm: postNorm, batch)
+        addToResidual(w.output, s.attended, bias: nil, norm: postNorm, batch)
     }
 
     /// A gated short convolution (LFM 2): out = C ⊙ conv(B ⊙ x).
@@ -552,7 +552,7 @@ struct ForwardPass {
             Strided(s.query, 3 * width), Strided(s.query + width, 3 * width), to: Strided(s.attended.x, width),
             rows: batch.rows, columns: width)
         if quantizes { operations.quantize(s.attended.rows) }
-        addBranch(w.output, s.attended, bias: nil, norm: postNorm, batch)
+        addToResidual(w.output, s.attended, bias: nil, norm: postNorm, batch)
     }
 
     // MARK: - Per-layer embeddings (Gemma 4)
@@ -592,7 +592,7 @@ struct ForwardPass {
             Strided(s.perLayer + index * one, one * shape.layers.count), to: Strided(s.part, one), rows: rows, columns: one)
         operations.activate(.gelu, s.gated.x, up: s.part, gateBias: nil, upBias: nil, s.gated.rows, quantizes: quantizes)
         multiply(s.gated, product(w.projection, into: s.branch))
-        operations.addBranch(
+        operations.addToResidual(
             s.branch, bias: nil, norm: w.norm, epsilon: epsilon, scale: 1, to: s.residual, rows: rows, columns: width)
     }
 }

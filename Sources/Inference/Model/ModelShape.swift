@@ -1,6 +1,6 @@
 /// The shape of a decoder or encoder, read from a file: its layers, their structure, and the names of the tensors.
 ///
-/// One forward pass (``DecoderModel``) computes any shape; for each architecture, a function creates the shape from
+/// One forward pass (``NeuralModel``) computes any shape; for each architecture, a function creates the shape from
 /// metadata (``ModelFamily``). All values are validated: sizes are positive and bounded, indices are valid.
 package struct ModelShape: Sendable, Equatable {
     package var architecture: String

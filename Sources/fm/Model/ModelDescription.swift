@@ -55,7 +55,7 @@ struct ModelDescription {
         let pool = try WorkerPool()
         let bytes = min(1_000_000_000, (SystemMemory.current.available() ?? .max) / 4)
         guard bytes > 0, let rate = MemoryRate.measure(bytes: bytes, pool: pool) else { return nil }
-        guard let read = try? DecoderModel.bytesPerToken(file: file, shape: shape, pool: pool)
+        guard let read = try? NeuralModel.bytesPerToken(file: file, shape: shape, pool: pool)
         else { return nil }  // the tensors do not match the shape: loading reports the error
         let tokens = rate * MemoryRate.reachedShare / Double(max(1, read))
         return String(format: "about %.0f tokens/s on %d threads (memory bandwidth %.1f GB/s)", tokens, pool.threads, rate / 1e9)

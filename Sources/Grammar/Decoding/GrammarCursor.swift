@@ -6,7 +6,7 @@ internal import JSON
 /// Where the grammar leaves no choice, it returns the tokens itself, split as the tokenizer would split the text. Near
 /// the end of the budget it allows only tokens after which the shortest ending still fits, and it prefers to end texts
 /// and arrays at natural places.
-package struct ConstrainedDecoder: Sendable {
+package struct GrammarCursor: Sendable {
     package enum Step: Sendable {
         /// These tokens come next, regardless of the model's logits.
         case forced(ArraySlice<Int32>)

@@ -29,14 +29,14 @@ final class TokenChooser {
     func reset() { isPrepared = false }
 
     /// Computes the mask of the next step before its logits are known.
-    func prepareMask(_ decoder: inout ConstrainedDecoder) {
+    func prepareMask(_ decoder: inout GrammarCursor) {
         mask.withUnsafeMutableBufferPointer { decoder.fillMask($0) }
         isPrepared = true
     }
 
     /// Returns the next token; nil if no token can be drawn.
     func choose(
-        _ step: ConstrainedDecoder.Step, _ decoder: inout ConstrainedDecoder, _ sampler: inout Sampler,
+        _ step: GrammarCursor.Step, _ decoder: inout GrammarCursor, _ sampler: inout Sampler,
         _ logits: UnsafeMutableBufferPointer<Float>, remaining: Int, _ operations: any Operations
     ) -> TokenID? {
         var banned: [TokenID] = []
@@ -73,13 +73,13 @@ final class TokenChooser {
     }
 
     /// The allowed tokens after which the value of a member can be null, if others are allowed too.
-    private func tokensBeforeNull(_ step: ConstrainedDecoder.Step, _ decoder: ConstrainedDecoder) -> [TokenID] {
+    private func tokensBeforeNull(_ step: GrammarCursor.Step, _ decoder: GrammarCursor) -> [TokenID] {
         if decoder.isAtMemberValue { return nullTokens.filter { isAllowed($0, step) } }
         if case .few(let few) = step { return decoder.tokensBeforeNull(few) }
         return []
     }
 
-    private func isAllowed(_ token: TokenID, _ step: ConstrainedDecoder.Step) -> Bool {
+    private func isAllowed(_ token: TokenID, _ step: GrammarCursor.Step) -> Bool {
         if case .few(let few) = step { return few.contains(token) }
         return mask[Int(token) >> 5] & 1 << UInt32(token & 31) != 0
     }

@@ -1,11 +1,11 @@
 internal import Dispatch
 
-/// Lets decodings compute their masks on another thread while the model computes the logits. Unlike blocks on a queue, a batch
+/// Lets turns compute their masks on another thread while the model computes the logits. Unlike blocks on a queue, a batch
 /// needs no allocation.
-final class Preparation {
-    /// Between ``Preparation/start()`` and ``Preparation/wait()`` only the thread uses the decodings.
+final class MaskWorker {
+    /// Between ``MaskWorker/start()`` and ``MaskWorker/wait()`` only the thread uses the queued work.
     private final class Work: @unchecked Sendable {
-        var decodings: [any Decoding] = []
+        var queued: [any SequenceWork] = []
         var isEnded = false
         let begin = DispatchSemaphore(value: 0)
         let end = DispatchSemaphore(value: 0)
@@ -19,7 +19,7 @@ final class Preparation {
             }
         }
 
-        func prepare() { for decoding in decodings { decoding.prepare() } }
+        func prepare() { for item in queued { item.prepare() } }
     }
 
     private let work = Work()
@@ -30,19 +30,19 @@ final class Preparation {
         work.begin.signal()
     }
 
-    /// Adds a decoding to the next batch, if it has anything to prepare.
-    func add(_ decoding: any Decoding) { if decoding.canPrepare { work.decodings.append(decoding) } }
+    /// Adds work to the next batch, if it has anything to prepare.
+    func add(_ item: any SequenceWork) { if item.canPrepare { work.queued.append(item) } }
 
     func start() {
-        if work.decodings.isEmpty { return }
+        if work.queued.isEmpty { return }
         // Models that never use a grammar need no thread.
         if !hasThread { hasThread = DetachedThread.start { [work] in work.run() } }
         if hasThread { work.begin.signal() } else { work.prepare() }
     }
 
     func wait() {
-        if work.decodings.isEmpty { return }
+        if work.queued.isEmpty { return }
         if hasThread { work.end.wait() }
-        work.decodings.removeAll(keepingCapacity: true)
+        work.queued.removeAll(keepingCapacity: true)
     }
 }

@@ -5,7 +5,7 @@ internal import Foundation
 /// ``Operations``.
 ///
 /// Not thread-safe: all calls share scratch memory, so only one call may run at a time.
-package final class DecoderModel {
+package final class NeuralModel {
     package let shape: ModelShape
     let weights: Weights
     let pool: WorkerPool
@@ -25,7 +25,7 @@ package final class DecoderModel {
     ///   - batchSize: the maximum number of tokens of a batch, if not ``batchSize``: an encoder needs all tokens of a text.
     package init(
         file: GGUFFile, pool: WorkerPool, adapter: AdapterFile? = nil, cache: PackedCache? = nil,
-        batchSize: Int = DecoderModel.batchSize
+        batchSize: Int = NeuralModel.batchSize
     ) throws(ModelError) {
         shape = try ModelShape(file: file)
         weights = try Weights(file: file, shape: shape, pool: pool, adapter: adapter, cache: cache)

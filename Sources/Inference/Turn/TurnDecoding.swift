@@ -6,7 +6,7 @@ internal import Grammar
 /// Tokens that a ``LookupDraft`` proposes, and those that are forced by a grammar or fixed by the plan, are processed together
 /// with the latest token. Each row of logits is sampled as if there were no proposals, and the rows after the first difference
 /// are ignored, so the response is the same.
-final class TurnDecoding: Decoding {
+final class TurnDecoding: SequenceWork {
     private let request: GenerationRequest
     private let tokenizer: Tokenizer
     private let operations: any Operations
@@ -19,7 +19,7 @@ final class TurnDecoding: Decoding {
     private var plan: TurnPlan
     private var sampler: Sampler
     private var proposal: Proposal
-    private var times = DecodingTimes()
+    private var times = WorkTimes()
     private(set) var result = GenerationResult(stopReason: .endOfTurn, usage: GenerationUsage())
 
     let prompt: [TokenID]
@@ -124,7 +124,7 @@ final class TurnDecoding: Decoding {
         switch phase.kind {
         case .free: state = .free(FreeState(loops: phase.detectsLoops ? LoopDetector() : nil))
         case .constrained(let grammar):
-            let decoder = ConstrainedDecoder(grammar) { [tokenizer] in tokenizer.encode(bytes: $0) }
+            let decoder = GrammarCursor(grammar) { [tokenizer] in tokenizer.encode(bytes: $0) }
             let limit = min(phase.maximumTokens ?? .max, contextSize - tokens.count)
             let needed = decoder.minimumTokenCount
             if needed > limit { throw plan.failure(needed: needed, available: max(0, limit)) }
@@ -258,9 +258,9 @@ final class TurnDecoding: Decoding {
             case .forced(let forced):
                 try accept(request.batchesForcedTokens ? forced : forced.prefix(1), isForced: true, in: &constrained)
                 // Long forced texts are processed in parts, so that other requests and a cancellation need not wait.
-                guard self.tokens.count - valid >= DecoderModel.batchSize else { return nil }
+                guard self.tokens.count - valid >= NeuralModel.batchSize else { return nil }
                 flush(&tokens)
-                return WantedLogits.none
+                return WantedLogits.processOnly
             case .few(let few):
                 constrained.step = .few(few)
                 flush(&tokens)
@@ -411,7 +411,7 @@ final class TurnDecoding: Decoding {
         }
     }
 
-    private func nextStep(_ constrained: inout ConstrainedState) -> ConstrainedDecoder.Step {
+    private func nextStep(_ constrained: inout ConstrainedState) -> GrammarCursor.Step {
         let remaining = constrained.limit - generated
         return remaining <= 0 ? .end : constrained.decoder.next(remaining: remaining)
     }

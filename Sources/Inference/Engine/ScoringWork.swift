@@ -1,16 +1,5 @@
-/// Processes a prompt, so that a later request that begins with it starts sooner.
-final class PrefillDecoding: Decoding {
-    let prompt: [TokenID]
-    let wantsPromptLogits = false
-
-    init(prompt: [TokenID]) { self.prompt = prompt }
-
-    func next(_ tokens: inout [TokenID], draft: DraftBudget) -> WantedLogits? { nil }
-    func take(_ logits: UnsafeMutableBufferPointer<Float>) {}
-}
-
 /// Computes the logarithm of the probability of a continuation.
-final class ScoringDecoding: Decoding {
+final class ScoringWork: SequenceWork {
     let prompt: [TokenID]
     let wantsPromptLogits = false
     /// The last token of the prompt, and the continuation.

@@ -31,7 +31,7 @@ package actor LoadedModel {
     package nonisolated let threads: Int
     /// Identifies the files of the model and the adapter; nil if they cannot be examined.
     private nonisolated let identity: UInt64?
-    private let model: DecoderModel
+    private let model: NeuralModel
     /// Only decodings use them, on the executor of the engine.
     private nonisolated(unsafe) let operations: any Operations
     private let engine: Engine
@@ -68,7 +68,7 @@ package actor LoadedModel {
         identity = ([file.identity] + (adapterFile.map { [$0.identity] } ?? [])).reduce(UInt64?(1)) { known, file in
             known.flatMap { known in file.map { known &* 31 &+ $0 } }
         }
-        let model = try DecoderModel(
+        let model = try NeuralModel(
             file: file, pool: try threads.map { try WorkerPool(threads: $0) } ?? .shared(), adapter: adapterFile,
             cache: PackedCache.standard)
         let tokenizer = try Tokenizer(file: file)
@@ -155,7 +155,7 @@ package actor LoadedModel {
     /// starts sooner. Does nothing if the tokens do not fit the context.
     package nonisolated func prefill(_ tokens: [TokenID], in sequence: SequenceState) async throws {
         guard tokens.count < sequence.contextSize else { return }
-        try await run(PrefillDecoding(prompt: tokens), in: sequence)
+        try await run(PrefillWork(prompt: tokens), in: sequence)
     }
 
     /// The natural logarithm of the probability that the model generates `continuation` after `prompt`. Of a
@@ -166,12 +166,12 @@ package actor LoadedModel {
         of continuation: [TokenID], after prompt: [TokenID], in sequence: SequenceState
     ) async throws -> Double {
         guard !prompt.isEmpty else { throw GenerationFailure.emptyPrompt }
-        let scored = Array(continuation.prefix(DecoderModel.batchSize - 1))
+        let scored = Array(continuation.prefix(NeuralModel.batchSize - 1))
         let count = prompt.count + 1 + scored.count
         guard count <= sequence.contextSize else {
             throw GenerationFailure.promptTooLong(tokens: count, contextSize: sequence.contextSize)
         }
-        let scoring = ScoringDecoding(of: scored, after: prompt, operations: operations)
+        let scoring = ScoringWork(of: scored, after: prompt, operations: operations)
         try await run(scoring, in: sequence)
         return scoring.logProbability
     }
@@ -257,7 +257,7 @@ package actor LoadedModel {
     }
 
     /// Runs a decoding to its end.
-    private nonisolated func run(_ decoding: any Decoding, in sequence: SequenceState) async throws {
+    private nonisolated func run(_ decoding: any SequenceWork, in sequence: SequenceState) async throws {
         let events = TurnEvents()
         try await run(decoding, in: sequence, events: events) { _ = try await events.next() }
     }
@@ -265,7 +265,7 @@ package actor LoadedModel {
     /// Runs a decoding to its end, together with those of other sequences, while `read` takes its events in the caller's task.
     /// Tasks of low priority are background work, until a task of higher priority waits for them.
     private nonisolated func run(
-        _ decoding: any Decoding, in sequence: SequenceState, events: TurnEvents, read: () async throws -> Void
+        _ decoding: any SequenceWork, in sequence: SequenceState, events: TurnEvents, read: () async throws -> Void
     ) async throws {
         try await sequence.lock.acquire()
         defer { sequence.lock.release() }
@@ -285,7 +285,7 @@ package actor LoadedModel {
 
     /// A decoding on its way to the engine. Only the engine uses it until it has ended.
     private struct Submission: @unchecked Sendable {
-        let decoding: any Decoding
+        let decoding: any SequenceWork
     }
 
     private func submit(

@@ -16,11 +16,11 @@ struct FreeState {
 }
 
 struct ConstrainedState {
-    var decoder: ConstrainedDecoder
+    var decoder: GrammarCursor
     let chooser: TokenChooser
     let limit: Int
     /// The step whose logits are being computed.
-    var step: ConstrainedDecoder.Step?
+    var step: GrammarCursor.Step?
     /// Nil if loops are not ended.
     var loops: LoopDetector?
     /// Whether the value was closed because it was a loop.

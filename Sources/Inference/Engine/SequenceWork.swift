@@ -1,6 +1,7 @@
-/// The logits that a decoding needs of the tokens it has named.
+/// The logits that the work of a sequence needs of the tokens it has named.
 enum WantedLogits {
-    case none
+    /// No logits: the tokens are processed only.
+    case processOnly
     /// After each of the last `count` tokens.
     case last(Int)
     /// After the last token, of these tokens only, in ascending order; all other logits are meaningless.
@@ -10,19 +11,19 @@ enum WantedLogits {
 }
 
 /// A computation with a model as a state machine: it names the tokens of its sequence that are to be processed next, and
-/// takes the logits. Turns of a model, scoring and prefill are decodings; the ``Engine`` runs them.
+/// takes the logits. Turns of a model, scoring and prefill are such work; the ``Engine`` runs them.
 ///
 /// The engine makes the sequence contain exactly `prompt`, then calls ``next(_:draft:)`` until it returns nil. It calls
 /// ``take(_:)`` after the prompt if `wantsPromptLogits`, and for the logits that `next` asked for. All calls are made on
 /// the engine's executor, one at a time.
-protocol Decoding: AnyObject {
+protocol SequenceWork: AnyObject {
     var prompt: [TokenID] { get }
     /// Whether the logits after the prompt are needed. If so, its last token is always computed, also if it is cached.
     var wantsPromptLogits: Bool { get }
 
     /// Called before the prompt is processed, with the number of its tokens that are cached.
     func begin(cachedTokens: Int)
-    /// Appends the tokens to process next to an empty array, which is reused. Returns nil if the decoding has ended.
+    /// Appends the tokens to process next to an empty array, which is reused. Returns nil if the work has ended.
     ///
     /// - Parameter draft: limits the tokens that are only a proposal.
     func next(_ tokens: inout [TokenID], draft: DraftBudget) throws -> WantedLogits?
@@ -44,7 +45,7 @@ protocol Decoding: AnyObject {
     func prepare()
 }
 
-extension Decoding {
+extension SequenceWork {
     func begin(cachedTokens: Int) {}
     var position: Int? { nil }
     func tokens(in range: Range<Int>) -> ArraySlice<TokenID> { prompt[range] }
@@ -55,7 +56,7 @@ extension Decoding {
 }
 
 /// The times of a response, for its usage.
-struct DecodingTimes {
+struct WorkTimes {
     private var start = ContinuousClock.now
     private var firstLogits: ContinuousClock.Instant?
 
