@@ -10,12 +10,12 @@ package struct OperationTime: Sendable {
 }
 
 /// One call of an operation.
-struct OperationCall {
-    var name: String
-    var seconds: Double
+package struct OperationCall {
+    package var name: String
+    package var seconds: Double
     /// The matrices that were multiplied, and the rows of activations.
-    var matrices: [(data: UnsafeRawPointer?, bytes: Int, weights: Int)] = []
-    var rows = 0
+    package var matrices: [(data: UnsafeRawPointer?, bytes: Int, weights: Int)] = []
+    package var rows = 0
 }
 
 /// Measures the operations of another back end, for a profile of the forward pass.

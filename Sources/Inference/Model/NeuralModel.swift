@@ -8,7 +8,7 @@ internal import Foundation
 package final class NeuralModel {
     package let shape: ModelShape
     let weights: Weights
-    let pool: WorkerPool
+    package let pool: WorkerPool
     private(set) var operations: any Operations
     let scratch: Scratch
     /// The segments of the current batch; the array is kept so that a pass allocates nothing.
@@ -108,8 +108,11 @@ package final class NeuralModel {
         return timed.times
     }
 
+    /// The names of the matrices at an address: see ``OperationCall/matrices``.
+    package var matrixNames: [UInt: String] { weights.origins.mapValues(\.name) }
+
     /// All operations of the calls that `body` makes, in order.
-    func calls(of body: () throws -> Void) rethrows -> [OperationCall] {
+    package func calls(of body: () throws -> Void) rethrows -> [OperationCall] {
         let plain = operations
         let timed = TimedOperations(plain, recordsCalls: true)
         operations = timed
@@ -120,17 +123,22 @@ package final class NeuralModel {
 
     /// Calls a function with the names and inputs of all matrices that the calls of `body` multiply with the activations of a batch;
     /// of experts, those of each with its rows.
-    func observe(
-        _ input: @escaping (_ name: String, _ expert: (index: Int, count: Int), Activations) -> Void, _ body: () throws -> Void
+    package func observe(
+        _ input:
+            @escaping (
+                _ name: String, _ expert: (index: Int, count: Int), _ rows: UnsafePointer<Float>,
+                _ size: (rows: Int, columns: Int)
+            ) -> Void, _ body: () throws -> Void
     ) rethrows {
         let plain = operations
         let (origins, experts) = (weights.origins, weights.expertOrigins)
         operations = TimedOperations(plain) { activations, matrix in
             guard let data = matrix.data.map({ UInt(bitPattern: $0) }) else { return }
+            let size = (rows: Int(activations.count), columns: Int(activations.columns))
             if let origin = origins[data] {
-                input(origin.name, (0, 1), activations)
+                input(origin.name, (0, 1), activations.x, size)
             } else if let origin = experts[data] {
-                input(origin.name, (origin.expert, origin.experts), activations)
+                input(origin.name, (origin.expert, origin.experts), activations.x, size)
             }
         }
         defer { operations = plain }

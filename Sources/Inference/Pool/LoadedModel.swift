@@ -45,21 +45,32 @@ package actor LoadedModel {
 
     /// Opens, validates and packs the model at `path`, with the adapter file at the path `adapter`, if any.
     ///
-    /// - Parameter threads: number of worker threads; nil for the pool that all models share.
-    ///
+    /// - Parameters:
+    ///   - threads: number of worker threads; nil for the pool that all models share.
+    ///   - defaults: what is known of the file's model, such as by a catalogue; nil for nothing.
     /// - Throws: ``ModelError`` if the file cannot be used, ``TemplateError`` if its chat template cannot be read.
-    package static func load(path: String, adapter: String? = nil, threads: Int? = nil) async throws -> LoadedModel {
-        try await load(path: path, adapter: adapter, threads: threads, caches: CacheRegistry())
+    package static func load(
+        path: String, adapter: String? = nil, threads: Int? = nil, defaults: @escaping KnownDefaults = { _ in nil }
+    ) async throws -> LoadedModel {
+        try await load(path: path, adapter: adapter, threads: threads, defaults: defaults, caches: CacheRegistry())
     }
 
-    static func load(path: String, adapter: String?, threads: Int?, caches: CacheRegistry) async throws -> LoadedModel {
+    static func load(
+        path: String, adapter: String?, threads: Int?, defaults: @escaping KnownDefaults = { _ in nil }, caches: CacheRegistry
+    ) async throws -> LoadedModel {
         let executor = EngineExecutor()
         return try await executor.run {
-            try LoadedModel(path: path, adapter: adapter, threads: threads, caches: caches, executor: executor)
+            try LoadedModel(
+                path: path, adapter: adapter, threads: threads, catalogue: defaults, caches: caches, executor: executor)
         }
     }
 
-    private init(path: String, adapter: String?, threads: Int?, caches: CacheRegistry, executor: EngineExecutor) throws {
+    /// The default settings that are known for a file's model.
+    package typealias KnownDefaults = @Sendable (GGUFFile) throws(ModelError) -> ModelDefaults?
+
+    private init(
+        path: String, adapter: String?, threads: Int?, catalogue: KnownDefaults, caches: CacheRegistry, executor: EngineExecutor
+    ) throws {
         let clock = ContinuousClock()
         let start = clock.now
         let file = try GGUFFile(path: path)
@@ -87,7 +98,7 @@ package actor LoadedModel {
             ToolFormat(template: source) { name in tokenizer.vocabulary.specialToken(named: name).map(known.contains) ?? false },
             ThinkingFormat(template: source)
         )
-        defaults = try ModelDefaults(file: file, isSmall: model.packedBytes < 256 << 20)
+        defaults = try ModelDefaults(file: file, isSmall: model.packedBytes < 256 << 20, known: catalogue(file))
         self.path = path
         self.executor = executor
         self.caches = caches

@@ -1,4 +1,5 @@
 internal import Foundation
+internal import Inference
 internal import JSON
 
 /// Tokenizers that only encoders have.

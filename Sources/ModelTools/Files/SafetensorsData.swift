@@ -1,4 +1,5 @@
 package import Foundation
+package import Inference
 
 /// Makes safetensors files of small tensors, such as those of adapters.
 ///

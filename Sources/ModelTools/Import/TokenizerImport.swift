@@ -1,4 +1,5 @@
 internal import Foundation
+internal import Inference
 internal import JSON
 
 /// The tokenizer of a model, from `tokenizer.json` and the files beside it.
@@ -318,10 +319,4 @@ struct TokenizerImport {
         }
         return result
     }
-}
-
-extension JSONValue {
-    var string: String? { if case .string(let text) = self { text } else { nil } }
-    var integer: Int? { if case .number(let number) = self { Int(number.text) } else { nil } }
-    var double: Double? { if case .number(let number) = self { Double(number.text) } else { nil } }
 }

@@ -1,4 +1,5 @@
 internal import Foundation
+internal import Inference
 internal import JSON
 
 /// How a kind of decoder differs from Llama in its Hugging Face form, and what its GGUF form says about it.

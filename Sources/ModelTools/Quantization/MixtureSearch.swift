@@ -1,4 +1,5 @@
 package import Foundation
+package import Inference
 
 /// Chooses the types of a model's matrices for a size, or for a divergence that is not to be exceeded.
 ///

@@ -1,4 +1,5 @@
 package import Foundation
+internal import Inference
 internal import Synchronization
 
 /// The model directory of this machine, and the choice of the default model.
@@ -6,17 +7,7 @@ package enum ModelStore {
     /// `$XDG_DATA_HOME/foundation-models/models`, by default under `~/.local/share`
     /// (https://specifications.freedesktop.org/basedir-spec/).
     package static var directory: URL {
-        userDirectory("XDG_DATA_HOME", default: ".local/share").appendingPathComponent("foundation-models/models")
-    }
-
-    /// A folder of the user: an environment variable of the XDG specification, else a path in the home folder, which is `HOME`, else
-    /// that of the password file. Containers often have users without an entry in that file.
-    package static func userDirectory(_ variable: String, default path: String) -> URL {
-        let environment = ProcessInfo.processInfo.environment
-        // The specification requires that relative paths be ignored.
-        if let folder = environment[variable], folder.hasPrefix("/") { return URL(fileURLWithPath: folder) }
-        let home = environment["HOME"].flatMap { $0.hasPrefix("/") ? URL(fileURLWithPath: $0) : nil }
-        return (home ?? FileManager.default.homeDirectoryForCurrentUser).appendingPathComponent(path)
+        UserFolder.url("XDG_DATA_HOME", default: ".local/share").appendingPathComponent("foundation-models/models")
     }
 
     /// The directory with the sources of installed files, beside the model directory.

@@ -1,4 +1,5 @@
 internal import Foundation
+package import Inference
 
 /// A choice of types for the tensors of a model. Each tensor's type is that of llama.cpp's quantiser for the same name.
 package enum QuantizationMix: String, CaseIterable, Sendable {

@@ -1,4 +1,5 @@
 package import Foundation
+internal import Inference
 
 /// Writes a GGUF file, one tensor after the other, so that a model of any size needs little memory.
 ///

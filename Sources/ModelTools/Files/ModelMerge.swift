@@ -1,4 +1,5 @@
 package import Foundation
+package import Inference
 
 /// Writes a model with an adapter merged into its weights, for programs that know no adapters.
 package enum ModelMerge {

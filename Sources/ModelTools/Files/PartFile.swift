@@ -1,4 +1,5 @@
 internal import Foundation
+internal import Inference
 
 /// A file under a temporary name until it is complete. After an interruption, writing continues where it stopped.
 ///

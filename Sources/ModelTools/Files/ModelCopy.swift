@@ -1,4 +1,5 @@
 internal import Foundation
+internal import Inference
 
 /// Copies a model with other types of tensors, one part after the other, so that a model of any size needs little memory.
 ///
@@ -63,7 +64,7 @@ struct ModelCopy {
         head.put(UInt64(entries.count))
         head.put(UInt64(kept.count + changes.count))
         for key in kept {
-            if let range = model.metadata.range(of: key) { head.append(contentsOf: model.header.bytes[range]) }
+            if let entry = model.bytes(ofEntry: key) { head.append(contentsOf: entry) }
         }
         for (key, value) in changes { head += value.encoded(key: key) }
         var offset = 0

@@ -1,5 +1,5 @@
-internal import CKernels
 internal import Foundation
+package import Inference
 
 /// Runs a model over texts to measure it: the importance of its columns, its perplexity, its divergence from another model.
 ///
@@ -35,7 +35,7 @@ package final class TextMeasurement: @unchecked Sendable {
     package func hasSameVocabulary(as other: TextMeasurement) -> Bool {
         func tokens(_ file: GGUFFile) -> UnsafeRawBufferPointer.SubSequence? {
             guard case .array(let array)? = file.metadata["tokenizer.ggml.tokens"] else { return nil }
-            return file.header.bytes[array.range]
+            return file.bytes(of: array)
         }
         guard vocabularySize == other.vocabularySize, let own = tokens(file), let others = tokens(other.file) else {
             return false
@@ -60,8 +60,8 @@ package final class TextMeasurement: @unchecked Sendable {
         // The function that receives the activations escapes. A window counts only when it is complete.
         final class Box { var matrix = ImportanceMatrix() }
         let box = Box()
-        try model.observe { name, expert, rows in
-            box.matrix.add(name, expert: expert, rows.x, count: Int(rows.count), width: Int(rows.columns))
+        try model.observe { name, expert, rows, size in
+            box.matrix.add(name, expert: expert, rows, count: size.rows, width: size.columns)
         } _: {
             try model.forward(window[...], cache: cache, wantsLogits: false, isCancelled: isCancelled)
         }
@@ -77,18 +77,8 @@ package final class TextMeasurement: @unchecked Sendable {
     ) throws {
         cache.rewind(to: 0, keepsPages: true)
         let first = window.count / 2
-        var start = 0
-        while start < window.count {
-            let end = min(start + model.scratch.batch, window.count)
-            try model.forward(window[start..<end], cache: cache, wantsLogits: false, isCancelled: isCancelled)
-            var row = max(start, first)
-            while row < end, row < window.count - 1 {
-                let count = min(Scratch.maximumLogitRows, min(end, window.count - 1) - row)
-                model.pass.head(count: count) { row - start + $0 }
-                for index in 0..<count { try body(row + index - first, model.logits(index), window[row + index + 1]) }
-                row += count
-            }
-            start = end
+        try model.forEachRow(of: window, from: first, cache: cache, isCancelled: isCancelled) { row, logits, next in
+            try body(row - first, logits, next)
         }
     }
 

@@ -1,4 +1,5 @@
 internal import Foundation
+internal import Inference
 internal import JSON
 
 /// An encoder in the Hugging Face form, as metadata and tensors of a GGUF file: BERT and its relatives.

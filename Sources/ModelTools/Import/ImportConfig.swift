@@ -1,3 +1,4 @@
+internal import Inference
 internal import JSON
 
 /// `config.json` of a model, of models with images the part for texts. Its contents are not trusted.

@@ -1,4 +1,5 @@
 package import Foundation
+package import Inference
 
 /// How much each column of a model's matrices counts: the mean square of the activations that it is multiplied with, for some texts. A
 /// matrix that is quantised with it has small errors where they are multiplied with large numbers.

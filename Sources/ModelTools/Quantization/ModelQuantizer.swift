@@ -1,6 +1,7 @@
 internal import AsyncLocks
 internal import CKernels
 package import Foundation
+package import Inference
 
 /// Writes models with fewer bits.
 package enum ModelQuantizer {

@@ -1,5 +1,4 @@
 package import Foundation
-internal import JSON
 
 /// The tensors of one or several safetensors files. Their contents are not trusted: every offset is checked against the
 /// file's size.
@@ -10,7 +9,7 @@ package struct Safetensors: Sendable {
         var source: SourceFile
         /// The type that holds the numbers: of those with 8 bits (E4M3) a larger one.
         package var type: TensorType
-        let isFloat8: Bool
+        package let isFloat8: Bool
         /// Dimensions, slowest-varying first.
         package var shape: [Int]
         /// The byte range of the data in the file.
@@ -30,7 +29,7 @@ package struct Safetensors: Sendable {
         }
 
         /// Some of the tensor's bytes, as they are in the file.
-        func bytes(_ part: Range<Int>) throws(ModelError) -> [UInt8] {
+        package func bytes(_ part: Range<Int>) throws(ModelError) -> [UInt8] {
             var bytes = [UInt8](repeating: 0, count: part.count)
             try bytes.withUnsafeMutableBufferPointer { buffer throws(ModelError) in
                 try source.read(into: UnsafeMutableRawBufferPointer(buffer), at: range.lowerBound + part.lowerBound)
@@ -41,34 +40,17 @@ package struct Safetensors: Sendable {
 
     package private(set) var tensors: [String: Tensor] = [:]
     /// Tensors of bytes, such as blocks of MXFP4.
-    private(set) var bytes: [String: Tensor] = [:]
+    package private(set) var bytes: [String: Tensor] = [:]
     /// The names of tensors of other integers, which are not read.
-    private(set) var skipped: [String] = []
-    private(set) var paths: [String] = []
+    package private(set) var skipped: [String] = []
+    package private(set) var paths: [String] = []
     /// The values of `__metadata__`.
     package private(set) var metadata: [String: String] = [:]
 
-    /// Reads one file.
     package init(file: URL) throws { try add(file) }
 
-    /// Reads `model.safetensors`, or the files that `model.safetensors.index.json` lists.
-    init(folder: URL) throws {
-        for name in try Self.names(in: folder) { try add(folder.appendingPathComponent(name)) }
-    }
-
-    /// The names of the files of a folder.
-    static func names(in folder: URL) throws -> [String] {
-        let index = folder.appendingPathComponent("model.safetensors.index.json")
-        guard FileManager.default.fileExists(atPath: index.path) else { return ["model.safetensors"] }
-        guard case .object(let map)? = try HuggingFaceFolder.json(index)["weight_map"] else {
-            throw ModelError.missing("weight_map in model.safetensors.index.json")
-        }
-        let names = Set(map.map { $0.value.string ?? "" })
-        for name in names where name.contains("/") || name.isEmpty {
-            throw ModelError.invalid(field: "model.safetensors.index.json", reason: "names the file “\(name)”")
-        }
-        return names.sorted()
-    }
+    /// Reads several files as one.
+    package init(files: [URL]) throws { for file in files { try add(file) } }
 
     /// The numbers of E4M3: a sign, 4 bits of the exponent with a bias of 7, 3 bits of the fraction; no infinity
     /// (https://arxiv.org/abs/2209.05433).
@@ -101,7 +83,11 @@ package struct Safetensors: Sendable {
         try header.withUnsafeMutableBytes { try source.read(into: $0, at: 8) }
         let start = 8 + Int(length)
         var total = 0
-        for (name, entry) in try HuggingFaceFolder.decode([String: Entry].self, header, url.lastPathComponent) {
+        let entries: [String: Entry]
+        do { entries = try JSONDecoder().decode([String: Entry].self, from: header) } catch {
+            throw ModelError.invalid(field: url.lastPathComponent, reason: "is not valid JSON of the expected form")
+        }
+        for (name, entry) in entries {
             if name == "__metadata__" {
                 metadata.merge(entry.texts) { first, _ in first }
                 continue

@@ -1,4 +1,5 @@
 internal import Foundation
+package import Inference
 
 /// The logarithms of all probabilities for the scored tokens of a window, `[tokens][vocabulary]`.
 package struct WindowPredictions: Sendable {

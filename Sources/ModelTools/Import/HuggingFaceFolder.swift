@@ -1,4 +1,5 @@
 package import Foundation
+package import Inference
 internal import JSON
 
 /// A model as it is published on the Hugging Face hub: a folder with `config.json`, `tokenizer.json` and safetensors
@@ -235,7 +236,7 @@ package struct HuggingFaceFolder: Sendable {
         has(name) ? try Self.json(folder.appendingPathComponent(name)) : nil
     }
 
-    static func json(_ url: URL) throws -> JSONValue {
+    fileprivate static func json(_ url: URL) throws -> JSONValue {
         let data = try contents(url)
         do { return try JSONParser.parse(data) } catch {
             throw ModelError.invalid(field: url.lastPathComponent, reason: "is not valid JSON: \(error)")
@@ -251,10 +252,23 @@ package struct HuggingFaceFolder: Sendable {
         try data.withUnsafeMutableBytes { try source.read(into: $0, at: 0) }
         return data
     }
+}
 
-    static func decode<Value: Decodable>(_ type: Value.Type, _ data: Data, _ name: String) throws -> Value {
-        do { return try JSONDecoder().decode(type, from: data) } catch {
-            throw ModelError.invalid(field: name, reason: "is not valid JSON of the expected form")
+extension Safetensors {
+    /// Reads `model.safetensors`, or the files that `model.safetensors.index.json` lists.
+    init(folder: URL) throws { try self.init(files: Self.names(in: folder).map { folder.appendingPathComponent($0) }) }
+
+    /// The names of the files of a folder.
+    fileprivate static func names(in folder: URL) throws -> [String] {
+        let index = folder.appendingPathComponent("model.safetensors.index.json")
+        guard FileManager.default.fileExists(atPath: index.path) else { return ["model.safetensors"] }
+        guard case .object(let map)? = try HuggingFaceFolder.json(index)["weight_map"] else {
+            throw ModelError.missing("weight_map in model.safetensors.index.json")
         }
+        let names = Set(map.map { $0.value.string ?? "" })
+        for name in names where name.contains("/") || name.isEmpty {
+            throw ModelError.invalid(field: "model.safetensors.index.json", reason: "names the file “\(name)”")
+        }
+        return names.sorted()
     }
 }

@@ -1,5 +1,6 @@
 internal import CKernels
 internal import Foundation
+internal import Inference
 
 /// Where the time of a model goes: for each layer and operation, for a prompt and for generated tokens.
 package struct ModelProfile: Sendable, Codable {
@@ -72,7 +73,7 @@ package struct ModelProfile: Sendable, Codable {
         // The first run touches all pages.
         try run(tokens[...])
         cache.rewind(to: 0, keepsPages: true)
-        let origins = model.weights.origins.mapValues(\.name)
+        let origins = model.matrixNames
         let first = try model.calls { try run(tokens[...]) }
         prompt = Phase(tokens: Self.promptTokens, layers: Self.layers(first, origins, runs: 1))
         let second = try model.calls { for _ in 0..<Self.generatedTokens { try run([0]) } }

@@ -1,3 +1,5 @@
+internal import Inference
+
 /// A tensor of a Hugging Face folder with the changes that its GGUF form needs. Numbers are read and changed a part at a time, so that a
 /// model of any size needs little memory.
 struct SourceTensor {

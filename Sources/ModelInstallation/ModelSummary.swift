@@ -1,3 +1,5 @@
+package import Inference
+
 /// A model's properties, read from the file's metadata without loading the model.
 package struct ModelSummary: Sendable {
     package let name: String
