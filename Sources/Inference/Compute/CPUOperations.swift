@@ -137,12 +137,6 @@ final class CPUOperations: Operations {
     // MARK: - Logits
 
     func softCap(_ x: Output, _ cap: Float, count: Int) { kernels.pointee.soft_cap(x, cap, Int32(count)) }
-
-    func indexOfMaximum(_ x: Input, count: Int) -> Int { Int(kernels.pointee.argmax(x, Int32(count))) }
-
-    func exponentials(_ x: Input, maximum: Float, inverseTemperature: Float, count: Int, to output: Output) -> Float {
-        kernels.pointee.exp_shifted(x, maximum, inverseTemperature, Int32(count), output)
-    }
 }
 
 extension ModelShape.Activation {

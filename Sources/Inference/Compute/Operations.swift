@@ -1,6 +1,6 @@
 internal import CKernels
 
-/// The arithmetic of the forward pass and of sampling. ``CPUOperations`` computes it with the kernels of `CKernels`,
+/// The arithmetic of the forward pass. ``CPUOperations`` computes it with the kernels of `CKernels`,
 /// ``TimedOperations`` measures it. Another back end implements these operations, and packs matrices in its own order, as
 /// ``TensorPacker`` does for the CPU.
 ///
@@ -80,10 +80,6 @@ protocol Operations: AnyObject {
 
     /// x = cap · tanh(x / cap)
     func softCap(_ x: Output, _ cap: Float, count: Int)
-    /// The index of the first maximum.
-    func indexOfMaximum(_ x: Input, count: Int) -> Int
-    /// out = exp((x − maximum) · inverseTemperature), which may be in place. Returns the sum.
-    func exponentials(_ x: Input, maximum: Float, inverseTemperature: Float, count: Int, to output: Output) -> Float
 }
 
 /// Rows that are `stride` elements apart.

@@ -168,12 +168,4 @@ final class TimedOperations: Operations {
     func deltaNet(_ call: DeltaNetCall) { measure("recurrent layers") { base.deltaNet(call) } }
     func mambaScan(_ call: MambaCall) { measure("recurrent layers") { base.mambaScan(call) } }
     func softCap(_ x: Output, _ cap: Float, count: Int) { measure("soft cap") { base.softCap(x, cap, count: count) } }
-
-    func indexOfMaximum(_ x: Input, count: Int) -> Int { measure("sampling") { base.indexOfMaximum(x, count: count) } }
-
-    func exponentials(_ x: Input, maximum: Float, inverseTemperature: Float, count: Int, to output: Output) -> Float {
-        measure("sampling") {
-            base.exponentials(x, maximum: maximum, inverseTemperature: inverseTemperature, count: count, to: output)
-        }
-    }
 }

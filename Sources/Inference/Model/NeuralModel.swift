@@ -200,19 +200,8 @@ package final class NeuralModel {
         var sum = 0.0
         for (row, next) in tokens.dropFirst().enumerated() {
             pass.head(count: 1) { _ in row }
-            sum += operations.logProbability(of: next, logits)
+            sum += logits.logProbability(of: next)
         }
         return sum
-    }
-}
-
-extension Operations {
-    /// The natural logarithm of the probability of a token. Overwrites the logits.
-    func logProbability(of token: TokenID, _ logits: UnsafeMutableBufferPointer<Float>) -> Double {
-        guard let base = logits.baseAddress else { return 0 }
-        let maximum = logits[indexOfMaximum(base, count: logits.count)]
-        let chosen = logits[Int(token)]
-        let total = exponentials(base, maximum: maximum, inverseTemperature: 1, count: logits.count, to: base)
-        return Double(chosen - maximum) - log(Double(total))
     }
 }
