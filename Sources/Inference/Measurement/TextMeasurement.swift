@@ -1,4 +1,3 @@
-internal import CKernels
 internal import Foundation
 
 /// Runs a model over texts to measure it: the importance of its columns, its perplexity, its divergence from another model.
@@ -61,7 +60,7 @@ package final class TextMeasurement: @unchecked Sendable {
         final class Box { var matrix = ImportanceMatrix() }
         let box = Box()
         try model.observe { name, expert, rows in
-            box.matrix.add(name, expert: expert, rows.x, count: Int(rows.count), width: Int(rows.columns))
+            box.matrix.add(name, expert: expert, rows.values, count: rows.count, width: rows.width)
         } _: {
             try model.forward(window[...], cache: cache, wantsLogits: false, isCancelled: isCancelled)
         }

@@ -13,7 +13,7 @@ package actor LoadedModel {
     package nonisolated let template: ChatTemplate
     private nonisolated let formats: (tools: ToolFormat?, thinking: ThinkingFormat?)
     private nonisolated let adapters = Mutex(Adapters())
-    private nonisolated let origins: [UInt: MatrixOrigin]
+    private nonisolated let origins: [MatrixOrigin]
     private nonisolated let vocabulary = Mutex<Task<TokenVocabulary, Never>?>(nil)
     /// The grammars of response formats and of tools' arguments.
     package nonisolated let grammars = GrammarCache(capacity: 64)
