@@ -35,7 +35,7 @@ package actor LoadedModel {
     private let engine: Engine
     /// Whether a task runs the engine.
     private var isRunning = false
-    /// The number of decodings that were submitted to the engine, for tests.
+    /// The number of requests that were submitted to the engine, for tests.
     package private(set) var submissions = 0
     private nonisolated let executor: EngineExecutor
 
@@ -211,31 +211,40 @@ package actor LoadedModel {
         var chat = ChatTurn()
         chat.toolFormat = toolFormat
         chat.thinkingFormat = thinkingFormat
+        chat.policy = defaults.policy
         chat.tools = tools
-        if toolFormat == nil { chat.tools.callable = [] }
         chat.contextSize = sequence.contextSize
-        chat.minimumOptionalArgumentLogOdds = defaults.minimumOptionalArgumentLogOdds
-        chat.minimumNextCallLogOdds = defaults.minimumNextCallLogOdds
-        chat.minimumCallProbability = defaults.minimumCallProbability
-        if !chat.tools.callable.isEmpty { chat.grammar = argumentGrammar(try await grammarVocabulary) }
+        chat.grammar = { tool, property in self.argumentGrammar(tool, property) }
+        chat.callList = { tools, count in self.callListGrammar(tools, count) }
         return try await turn(request, TurnPlan(request, chat, TurnVocabulary(tokenizer)), in: sequence, receive: receive)
     }
 
-    /// The grammars of arguments, compiled when a call needs them: most turns call nothing.
-    private nonisolated func argumentGrammar(
-        _ vocabulary: TokenVocabulary
-    ) -> @Sendable (ChatTool, ChatTool.Property?) throws -> Grammar? {
-        { [grammars] tool, property in
-            let source: GrammarSource =
-                if let property {
-                    .framed(before: "", schema: property.schema, after: "")
-                } else {
-                    .framed(before: " ", schema: tool.parameters, after: "")
-                }
-            return try grammars.grammarNow(
-                source, vocabulary: vocabulary, options: GrammarOptions(isSpaced: true, allowsZeroFraction: false))
+    /// The grammar of a response, compiled while the model computes.
+    package nonisolated func grammar(_ source: GrammarSource, _ options: GrammarOptions) -> PendingGrammar {
+        PendingGrammar { [self] in
+            try await grammars.grammar(source, vocabulary: try await grammarVocabulary, options: options)
         }
     }
+
+    /// The grammar of arguments, compiled when a call needs it: most turns call nothing.
+    private nonisolated func argumentGrammar(_ tool: ChatTool, _ property: ChatTool.Property?) -> PendingGrammar {
+        let source: GrammarSource =
+            if let property {
+                .framed(before: "", schema: property.schema, after: "")
+            } else {
+                .framed(before: " ", schema: tool.parameters, after: "")
+            }
+        return PendingGrammar { [self] in
+            try await grammars.unpreparedGrammar(source, vocabulary: try await grammarVocabulary, options: Self.callOptions)
+        }
+    }
+
+    private nonisolated func callListGrammar(_ tools: [ChatTool], _ count: Int) -> PendingGrammar {
+        let tools = tools.map { ToolGrammar.Tool(name: $0.name, parameters: $0.parameters) }
+        return grammar(.tools(ToolGrammar(tools: tools, allowsText: false, maximumCount: count)), Self.callOptions)
+    }
+
+    private static let callOptions = GrammarOptions(isSpaced: true, allowsZeroFraction: false)
 
     private nonisolated func turn(
         _ request: GenerationRequest, _ plan: TurnPlan, in sequence: SequenceState, receive: (TurnEvent) -> Bool
@@ -246,10 +255,10 @@ package actor LoadedModel {
             throw GenerationFailure.promptTooLong(tokens: request.tokens.count, contextSize: contextSize)
         }
         let events = TurnEvents()
-        let decoding = try TurnDecoding(
+        let driver = try TurnDriver(
             request, plan: plan, tokenizer: tokenizer, contextSize: contextSize,
-            logitCount: shape.vocabularySize, isUnwanted: { events.isUnwanted }, send: events.send)
-        try await run(decoding, in: sequence, events: events) {
+            logitCount: shape.vocabularySize, isUnwanted: { events.isUnwanted }, wake: wakeEngine, send: events.send)
+        try await run(driver, in: sequence, events: events) {
             while true {
                 let received = try await events.next()
                 if received.isEmpty { return }
@@ -260,19 +269,19 @@ package actor LoadedModel {
                 }
             }
         }
-        return decoding.result
+        return driver.result
     }
 
-    /// Runs a decoding to its end.
-    private nonisolated func run(_ decoding: any SequenceWork, in sequence: SequenceState) async throws {
+    /// Runs the work of a sequence to its end.
+    private nonisolated func run(_ work: any SequenceWork, in sequence: SequenceState) async throws {
         let events = TurnEvents()
-        try await run(decoding, in: sequence, events: events) { _ = try await events.next() }
+        try await run(work, in: sequence, events: events) { _ = try await events.next() }
     }
 
-    /// Runs a decoding to its end, together with those of other sequences, while `read` takes its events in the caller's task.
+    /// Runs the work of a sequence to its end, together with those of other sequences, while `read` takes its events in the caller's task.
     /// Tasks of low priority are background work, until a task of higher priority waits for them.
     private nonisolated func run(
-        _ decoding: any SequenceWork, in sequence: SequenceState, events: TurnEvents, read: () async throws -> Void
+        _ work: any SequenceWork, in sequence: SequenceState, events: TurnEvents, read: () async throws -> Void
     ) async throws {
         try await sequence.lock.acquire()
         defer { sequence.lock.release() }
@@ -280,29 +289,34 @@ package actor LoadedModel {
         let priority: Scheduler.Priority = Task.currentPriority < .medium ? .background : .interactive
         try await withTaskCancellationHandler {
             try await withTaskPriorityEscalationHandler {
-                try await submit(Submission(decoding: decoding), sequence, priority, signals, events)
+                try await submit(Submission(work: work), sequence, priority, signals, events)
                 try await read()
             } onPriorityEscalated: { _, new in
                 if new >= .medium { signals.escalate() }
             }
         } onCancel: {
             signals.cancel()
+            // A turn that waits for its grammar keeps no engine running.
+            wakeEngine()
         }
     }
 
-    /// A decoding on its way to the engine. Only the engine uses it until it has ended.
+    /// Work on its way to the engine. Only the engine uses it until it has ended.
     private struct Submission: @unchecked Sendable {
-        let decoding: any SequenceWork
+        let work: any SequenceWork
     }
 
     private func submit(
         _ submission: Submission, _ sequence: SequenceState, _ priority: Scheduler.Priority, _ signals: RequestSignals,
         _ events: TurnEvents
     ) throws {
-        try engine.submit(submission.decoding, in: sequence.cache, priority: priority, signals: signals) { events.finish($0) }
+        try engine.submit(submission.work, in: sequence.cache, priority: priority, signals: signals) { events.finish($0) }
         submissions += 1
         startEngine()
     }
+
+    /// Lets the engine look after its work again; called on any thread.
+    private nonisolated func wakeEngine() { Task.detached { await self.startEngine() } }
 
     private func startEngine() {
         if isRunning { return }
