@@ -220,7 +220,6 @@ package actor LoadedModel {
         chat.minimumOptionalArgumentLogOdds = defaults.minimumOptionalArgumentLogOdds
         chat.minimumNextCallLogOdds = defaults.minimumNextCallLogOdds
         chat.minimumCallProbability = defaults.minimumCallProbability
-        chat.callsNamedTools = defaults.callsNamedTools
         if !chat.tools.callable.isEmpty { chat.grammar = argumentGrammar(try await grammarVocabulary) }
         return try await turn(request, TurnPlan(request, chat, TurnVocabulary(tokenizer)), in: sequence, receive: receive)
     }

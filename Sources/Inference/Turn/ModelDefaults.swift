@@ -18,8 +18,6 @@ package struct ModelDefaults: Sendable, Equatable {
     /// The minimum probability of the tokens with which calls begin, as the first token of a turn: from it on, the model makes
     /// a call. Nil for models whose first token decides that as they were trained to.
     package var minimumCallProbability: Double?
-    /// Whether a first sentence that names one of the tools is a call of it.
-    package var callsNamedTools = false
     /// Whether the model answers better from the results of its calls as plain text, without tools, than in the trained format.
     package var answersFromResults = false
     /// Added to the logits of null where a property may have it or another value; nil for 0.
@@ -32,9 +30,8 @@ package struct ModelDefaults: Sendable, Equatable {
         minP: Double? = nil, instructions: String? = nil, toolInstructions: String? = nil,
         minimumOptionalArgumentLogOdds: Double? = nil,
         minimumNextCallLogOdds: Double? = nil, minimumCallProbability: Double? = nil, nullBias: Double? = nil,
-        callsNamedTools: Bool = false, answersFromResults: Bool = false, repeatsToolCalls: Bool = false
+        answersFromResults: Bool = false, repeatsToolCalls: Bool = false
     ) {
-        self.callsNamedTools = callsNamedTools
         self.nullBias = nullBias
         self.answersFromResults = answersFromResults
         self.minimumCallProbability = minimumCallProbability
@@ -71,7 +68,6 @@ package struct ModelDefaults: Sendable, Equatable {
         minimumOptionalArgumentLogOdds = known?.minimumOptionalArgumentLogOdds
         minimumNextCallLogOdds = known?.minimumNextCallLogOdds
         minimumCallProbability = known?.minimumCallProbability
-        callsNamedTools = known?.callsNamedTools ?? false
         nullBias = known?.nullBias
         answersFromResults = known?.answersFromResults ?? false
     }

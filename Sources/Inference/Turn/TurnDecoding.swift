@@ -119,8 +119,7 @@ final class TurnDecoding: SequenceWork {
         start = tokens.count
         generated = 0
         text = TextOutput(
-            stops: phase.stopStrings, openings: phase.openings, trimsStart: phase.trimsStart, callableTools: phase.callableTools,
-            callsNamedTools: phase.callsNamedTools)
+            stops: phase.stopStrings, openings: phase.openings, trimsStart: phase.trimsStart, callableTools: phase.callableTools)
         switch phase.kind {
         case .free: state = .free(FreeState(loops: phase.detectsLoops ? LoopDetector() : nil))
         case .constrained(let grammar):
