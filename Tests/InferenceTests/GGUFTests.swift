@@ -21,7 +21,7 @@ struct GGUFTests {
         let cache = try KVCache(shape: model.shape, capacity: 16)
         try model.forward([1, 2, 3], cache: cache)
         var sampler = Sampler(SamplingSettings(temperature: 1, seed: 1))
-        _ = sampler.next(model.logits, model.operations)
+        _ = sampler.next(model.logits)
     }
 
     private func isTyped(_ error: any Error) -> Bool { error is ModelError || error is TemplateError }

@@ -13,7 +13,7 @@ package actor LoadedModel {
     package nonisolated let template: ChatTemplate
     private nonisolated let formats: (tools: ToolFormat?, thinking: ThinkingFormat?)
     private nonisolated let adapters = Mutex(Adapters())
-    private nonisolated let origins: [UInt: MatrixOrigin]
+    private nonisolated let origins: [MatrixOrigin]
     private nonisolated let vocabulary = Mutex<Task<TokenVocabulary, Never>?>(nil)
     /// The grammars of response formats and of tools' arguments.
     package nonisolated let grammars = GrammarCache(capacity: 64)
@@ -32,8 +32,6 @@ package actor LoadedModel {
     /// Identifies the files of the model and the adapter; nil if they cannot be examined.
     private nonisolated let identity: UInt64?
     private let model: NeuralModel
-    /// Only decodings use them, on the executor of the engine.
-    private nonisolated(unsafe) let operations: any Operations
     private let engine: Engine
     /// Whether a task runs the engine.
     private var isRunning = false
@@ -103,7 +101,6 @@ package actor LoadedModel {
         self.executor = executor
         self.caches = caches
         self.model = model
-        operations = model.operations
         origins = model.weights.origins
         hasMergedAdapter = adapterFile != nil
         fingerprint = adapterFile == nil ? try? file.fingerprint() : nil  // without one, the model has no probe
@@ -182,7 +179,7 @@ package actor LoadedModel {
         guard count <= sequence.contextSize else {
             throw GenerationFailure.promptTooLong(tokens: count, contextSize: sequence.contextSize)
         }
-        let scoring = ScoringWork(of: scored, after: prompt, operations: operations)
+        let scoring = ScoringWork(of: scored, after: prompt)
         try await run(scoring, in: sequence)
         return scoring.logProbability
     }
@@ -250,7 +247,7 @@ package actor LoadedModel {
         }
         let events = TurnEvents()
         let decoding = try TurnDecoding(
-            request, plan: plan, tokenizer: tokenizer, operations: operations, contextSize: contextSize,
+            request, plan: plan, tokenizer: tokenizer, contextSize: contextSize,
             logitCount: shape.vocabularySize, isUnwanted: { events.isUnwanted }, send: events.send)
         try await run(decoding, in: sequence, events: events) {
             while true {

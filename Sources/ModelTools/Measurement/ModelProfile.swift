@@ -73,11 +73,10 @@ package struct ModelProfile: Sendable, Codable {
         // The first run touches all pages.
         try run(tokens[...])
         cache.rewind(to: 0, keepsPages: true)
-        let origins = model.matrixNames
         let first = try model.calls { try run(tokens[...]) }
-        prompt = Phase(tokens: Self.promptTokens, layers: Self.layers(first, origins, runs: 1))
+        prompt = Phase(tokens: Self.promptTokens, layers: Self.layers(first, runs: 1))
         let second = try model.calls { for _ in 0..<Self.generatedTokens { try run([0]) } }
-        generation = Phase(tokens: 1, layers: Self.layers(second, origins, runs: Self.generatedTokens))
+        generation = Phase(tokens: 1, layers: Self.layers(second, runs: Self.generatedTokens))
         memoryRate = MemoryRate.measure(bytes: min(max(64 << 20, model.packedBytes), 2 << 30), pool: model.pool)
         tensors = measurement.file.tensorNames.compactMap { measurement.file.tensors[$0] }.map {
             Tensor(name: $0.name, shape: $0.shape, type: $0.type.name, bytes: $0.range.count)
@@ -91,15 +90,12 @@ package struct ModelProfile: Sendable, Codable {
 
     /// The calls of each layer. Which layer a call belongs to is known for products; norms and quantisation come before the next product,
     /// everything else after the last.
-    private static func layers(_ calls: [OperationCall], _ origins: [UInt: String], runs: Int) -> [Layer] {
-        func matrices(_ call: OperationCall) -> [String] {
-            call.matrices.compactMap { matrix in matrix.data.flatMap { origins[UInt(bitPattern: $0)] } }
-        }
+    private static func layers(_ calls: [OperationCall], runs: Int) -> [Layer] {
         func layer(_ name: String) -> Int? {
             let parts = name.split(separator: ".")
             return parts.count > 1 && parts[0] == "blk" ? Int(parts[1]) : nil
         }
-        let own = calls.map { call in matrices(call).lazy.compactMap(layer).first }
+        let own = calls.map { call in call.factors.lazy.compactMap(\.tensor).compactMap(layer).first }
         let count = (own.compactMap { $0 }.max() ?? -1) + 1
         // Embeddings first, then the layers, then the head.
         var places: [Int] = []
@@ -109,7 +105,7 @@ package struct ModelProfile: Sendable, Codable {
                 current = layer + 1
             } else if call.name == "embeddings" {
                 current = 0
-            } else if call.name == "products", !call.matrices.isEmpty, current >= count {
+            } else if call.name == "products", !call.factors.isEmpty, current >= count {
                 current = count + 1  // the output head
             } else if ["norms", "quantization"].contains(call.name) {
                 // Of the same token: after the last layer, only the head has a norm.
@@ -123,7 +119,9 @@ package struct ModelProfile: Sendable, Codable {
             Layer(name: $0 == 0 ? "embeddings" : $0 == count + 1 ? "head" : "\($0 - 1)", operations: [])
         }
         for (call, place) in zip(calls, places) {
-            let names = matrices(call).map { $0.split(separator: ".").dropFirst(2).dropLast().joined(separator: ".") }
+            let names = call.factors.compactMap(\.tensor).map {
+                $0.split(separator: ".").dropFirst(2).dropLast().joined(separator: ".")
+            }
             let name =
                 call.name != "products" ? call.name : names.isEmpty ? "product of the head" : names.joined(separator: " + ")
             let place = min(place, count + 1)
@@ -132,8 +130,8 @@ package struct ModelProfile: Sendable, Codable {
                 layers[place].operations.append(Operation(name: name, milliseconds: 0, bytes: 0, operations: 0))
             }
             layers[place].operations[index].milliseconds += 1e3 * call.seconds / Double(runs)
-            layers[place].operations[index].bytes += call.matrices.reduce(0) { $0 + $1.bytes } / runs
-            layers[place].operations[index].operations += 2 * call.rows * call.matrices.reduce(0) { $0 + $1.weights } / runs
+            layers[place].operations[index].bytes += call.factors.reduce(0) { $0 + $1.bytes } / runs
+            layers[place].operations[index].operations += 2 * call.rows * call.factors.reduce(0) { $0 + $1.weights } / runs
         }
         return layers.filter { !$0.operations.isEmpty }
     }

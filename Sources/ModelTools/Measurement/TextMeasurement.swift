@@ -60,8 +60,8 @@ package final class TextMeasurement: @unchecked Sendable {
         // The function that receives the activations escapes. A window counts only when it is complete.
         final class Box { var matrix = ImportanceMatrix() }
         let box = Box()
-        try model.observe { name, expert, rows, size in
-            box.matrix.add(name, expert: expert, rows, count: size.rows, width: size.columns)
+        try model.observe { name, expert, rows in
+            box.matrix.add(name, expert: expert, rows.values, count: rows.count, width: rows.width)
         } _: {
             try model.forward(window[...], cache: cache, wantsLogits: false, isCancelled: isCancelled)
         }
