@@ -83,15 +83,20 @@ let package = Package(
                 .product(name: "Metrics", package: "swift-metrics"),
             ],
             swiftSettings: optimized),
+        // Makes model files of others: imports, quantises, merges, measures.
+        .target(name: "ModelTools", dependencies: ["CKernels", "Inference", "JSON"], swiftSettings: optimized),
+        // The catalogue of models, and the folders of the installed ones.
+        .target(name: "ModelInstallation", dependencies: ["Inference"], swiftSettings: settings),
         .target(
             name: "FoundationModels",
             dependencies: [
-                "AsyncLocks", "Grammar", "Inference", "JSON", "LanguageTable", "ModelPrompts", "TaggingAdapters", "TextScreening",
-                "TraceFiles", "UniformTypeIdentifiers", .product(name: "Tracing", package: "swift-distributed-tracing"),
+                "AsyncLocks", "Grammar", "Inference", "JSON", "LanguageTable", "ModelInstallation", "ModelPrompts",
+                "TaggingAdapters", "TextScreening", "TraceFiles", "UniformTypeIdentifiers",
+                .product(name: "Tracing", package: "swift-distributed-tracing"),
             ] + (hasMacros ? ["FoundationModelsMacros"] : []),
             // Programs test for the API of 2027 with `#if canImport(FoundationModels, _version: 2)`.
             swiftSettings: settings + [.unsafeFlags(["-user-module-version", "2"])]),
-        .target(name: "Embeddings", dependencies: ["AsyncLocks", "Inference"], swiftSettings: settings),
+        .target(name: "Embeddings", dependencies: ["AsyncLocks", "Inference", "ModelInstallation"], swiftSettings: settings),
         .target(name: "FoundationModelsGGUF", dependencies: ["FoundationModels"], swiftSettings: settings),
         .target(
             name: "FoundationModelsOpenAI",
@@ -104,7 +109,8 @@ let package = Package(
             swiftSettings: settings),
         // Training of adapters.
         .target(
-            name: "FoundationModelsTraining", dependencies: ["AsyncLocks", "CKernels", "FoundationModels", "Inference", "JSON"],
+            name: "FoundationModelsTraining",
+            dependencies: ["AsyncLocks", "CKernels", "FoundationModels", "Inference", "JSON", "ModelInstallation", "ModelTools"],
             resources: [.embedInCode("Data/kept.txt")], swiftSettings: optimized),
         // Classifiers of texts.
         .target(
@@ -149,15 +155,17 @@ let package = Package(
             name: "fm",
             dependencies: [
                 "AsyncLocks", "ContextKit", "Embeddings", "EvaluationCore", "FoundationModels", "FoundationModelsGGUF",
-                "FoundationModelsTraining",
-                "Grammar", "Inference", "JSON", "Retrieval", "Safety", "TextClassification", "TextScreening",
-                "TextSearch",
+                "FoundationModelsTraining", "Grammar", "Inference", "JSON", "ModelInstallation", "ModelTools", "Retrieval",
+                "Safety", "TextClassification", "TextScreening", "TextSearch",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
             ],
             resources: [.embedInCode("Data/safety.jsonl")], swiftSettings: settings),
         .executableTarget(
             name: "grammar-bench",
-            dependencies: ["Grammar", "Inference", "JSON", .product(name: "ArgumentParser", package: "swift-argument-parser")],
+            dependencies: [
+                "Grammar", "Inference", "JSON", "ModelInstallation",
+                .product(name: "ArgumentParser", package: "swift-argument-parser"),
+            ],
             path: "Benchmarks/Grammar", swiftSettings: settings),
         .executableTarget(
             name: "context-bench",
@@ -217,7 +225,9 @@ let package = Package(
         .testTarget(name: "CKernelsTests", dependencies: ["CKernels", "TestSupport"], swiftSettings: settings),
         .testTarget(
             name: "InferenceTests",
-            dependencies: ["Grammar", "Inference", "JSON", "CKernels", "TestSupport", "AllocationCounter"],
+            dependencies: [
+                "AllocationCounter", "CKernels", "Grammar", "Inference", "JSON", "ModelInstallation", "ModelTools", "TestSupport",
+            ],
             resources: [.copy("Golden")], swiftSettings: settings),
         .testTarget(
             name: "GrammarTests", dependencies: ["Grammar", "JSON", "TestSupport"], resources: [.copy("Schemas")],
@@ -226,7 +236,7 @@ let package = Package(
             name: "FoundationModelsTests",
             dependencies: [
                 "AsyncLocks", "FoundationModels", "FoundationModelsGGUF", "FoundationModelsOpenAI", "FoundationModelsTesting",
-                "Grammar", "Inference", "JSON", "TestSupport", "TextScreening", "UniformTypeIdentifiers",
+                "Grammar", "Inference", "JSON", "ModelInstallation", "TestSupport", "TextScreening", "UniformTypeIdentifiers",
                 .product(name: "InMemoryTracing", package: "swift-distributed-tracing"),
                 .product(name: "NIOCore", package: "swift-nio"),
                 .product(name: "NIOPosix", package: "swift-nio"),
@@ -257,7 +267,8 @@ let package = Package(
             name: "SourceCompatibilitySwift5", dependencies: ["FoundationModels"], path: "Tests/SourceCompatibilitySwift5",
             swiftSettings: [.swiftLanguageMode(.v5)]),
         .testTarget(
-            name: "fmTests", dependencies: ["fm", "ContextKit", "FoundationModels", "Inference", "TestSupport"],
+            name: "fmTests",
+            dependencies: ["ContextKit", "FoundationModels", "Inference", "ModelInstallation", "TestSupport", "fm"],
             swiftSettings: settings),
     ],
     cLanguageStandard: .gnu11

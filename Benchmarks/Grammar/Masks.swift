@@ -3,6 +3,7 @@ import Foundation
 import Grammar
 import Inference
 import JSON
+import ModelInstallation
 
 /// A schema and valid documents as token sequences.
 struct Case {

@@ -1,6 +1,7 @@
 public import Foundation
 internal import AsyncLocks
 internal import Inference
+internal import ModelInstallation
 internal import Synchronization
 
 /// An embedding model in a GGUF file that runs on the CPU of this machine.

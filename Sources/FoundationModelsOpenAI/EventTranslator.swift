@@ -132,9 +132,3 @@ struct EventTranslator {
         return usage != nil || isCut ? [event(ofUsage: usage)] : []
     }
 }
-
-extension JSONValue {
-    var string: String? {
-        if case .string(let text) = self { text } else { nil }
-    }
-}

@@ -1,6 +1,7 @@
 public import Foundation
 internal import Inference
 internal import JSON
+internal import ModelTools
 
 /// The contents of an adapter, to convert between files: `.fmadapter`, GGUF, and folders of PEFT.
 ///

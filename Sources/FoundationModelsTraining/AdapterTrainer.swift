@@ -2,6 +2,7 @@ internal import AsyncLocks
 internal import CKernels
 public import Foundation
 internal import Inference
+internal import ModelInstallation
 
 /// Trains a low-rank adapter (LoRA, arXiv:2106.09685) on the CPU. The weights of the model stay quantised and are never changed.
 ///

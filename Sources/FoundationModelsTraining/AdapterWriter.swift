@@ -1,5 +1,6 @@
 internal import Foundation
 internal import Inference
+internal import ModelTools
 
 /// Writes a trained adapter as a `.fmadapter` file: safetensors with `MATRIX.lora_a` `[rank][columns]` and `MATRIX.lora_b` `[rows][rank]`
 /// in binary16, by the names of the model's file, and metadata as text.

@@ -1,6 +1,7 @@
 internal import Foundation
 internal import Inference
 internal import JSON
+internal import ModelTools
 
 /// A folder of PEFT: `adapter_config.json` and `adapter_model.safetensors` (huggingface/peft, `tuners/lora/config.py`). Its contents are not
 /// trusted.

@@ -1,5 +1,6 @@
 internal import Foundation
 package import Inference
+internal import ModelInstallation
 
 /// The tokens of a row, and which of them are learned.
 package struct TrainingSequence: Sendable, Equatable {
@@ -33,7 +34,8 @@ package struct SequenceEncoder: Sendable {
                 throw ModelError.missing("tokenizer.chat_template")
             }
             template = try ChatTemplate(source: source, beginningText: tokenizer.beginningText, endText: tokenizer.endText)
-            defaults = try ModelDefaults(file: model, isSmall: model.size < 256 << 20)
+            defaults = try ModelDefaults(
+                file: model, isSmall: model.size < 256 << 20, known: ModelCatalogue.defaults(of: model))
         } catch {
             throw .damagedModel("\(error)")
         }

@@ -23,6 +23,11 @@ package indirect enum JSONValue: Sendable, Hashable {
         guard case .object(let members) = self else { return nil }
         return members.last { $0.name.utf8.elementsEqual(name.utf8) }?.value
     }
+
+    // The values of one kind; nil for others.
+    package var string: String? { if case .string(let text) = self { text } else { nil } }
+    package var integer: Int? { if case .number(let number) = self { Int(number.text) } else { nil } }
+    package var double: Double? { if case .number(let number) = self { Double(number.text) } else { nil } }
 }
 
 extension JSONValue {

@@ -3,6 +3,7 @@ import ContextKit
 import Foundation
 import FoundationModels
 import Inference
+import ModelInstallation
 
 struct Available: ParsableCommand {
     static let configuration = CommandConfiguration(

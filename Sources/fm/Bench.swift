@@ -1,6 +1,7 @@
 import ArgumentParser
 import Foundation
 import Inference
+import ModelInstallation
 
 struct Bench: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
@@ -74,7 +75,7 @@ struct Bench: AsyncParsableCommand {
         let path = try model.map { try ModelChoice.path(of: $0) } ?? ModelStore.systemModelPath
         do {
             if !concurrency.isEmpty || lookup {
-                let model = try await LoadedModel.load(path: path, threads: threads.first)
+                let model = try await LoadedModel.load(path: path, threads: threads.first, defaults: ModelCatalogue.defaults)
                 if !concurrency.isEmpty { try await measureConcurrency(model) }
                 if lookup { try await measureLookup(model) }
                 return

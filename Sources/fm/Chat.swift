@@ -4,6 +4,7 @@ import Foundation
 import FoundationModels
 import FoundationModelsGGUF
 import Inference
+import ModelInstallation
 import Synchronization
 
 struct Chat: AsyncParsableCommand {

@@ -2,6 +2,7 @@ import ArgumentParser
 import Embeddings
 import Foundation
 import Inference
+import ModelInstallation
 
 struct Embed: AsyncParsableCommand {
     static let configuration = CommandConfiguration(

@@ -4,6 +4,7 @@ import Embeddings
 import Foundation
 import FoundationModels
 import Inference
+import ModelInstallation
 
 /// Why a command cannot do what it was asked, for people, although its arguments are right: wrong ones are a `ValidationError`.
 struct CommandError: Error, CustomStringConvertible {

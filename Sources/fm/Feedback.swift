@@ -3,6 +3,7 @@ import Foundation
 import FoundationModels
 import Inference
 internal import JSON
+import ModelInstallation
 
 struct Feedback: ParsableCommand {
     static let configuration = CommandConfiguration(

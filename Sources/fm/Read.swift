@@ -178,7 +178,7 @@ struct Read: AsyncParsableCommand {
     /// The file for what is done so far. It is named by all that the result depends on.
     private static func checkpoint(_ parts: String...) throws -> URL {
         let hash = GGUFFile.hash(parts.joined(separator: "\u{0}").utf8)
-        let folder = ModelStore.userDirectory("XDG_CACHE_HOME", default: ".cache")
+        let folder = UserFolder.url("XDG_CACHE_HOME", default: ".cache")
             .appendingPathComponent("foundation-models/reading")
         try FileManager.default.createDirectory(
             at: folder, withIntermediateDirectories: true, attributes: [.posixPermissions: 0o700])

@@ -1,6 +1,7 @@
 import ArgumentParser
 import Foundation
 import Inference
+import ModelInstallation
 
 /// Writes the states that prompts leave in the model, from which the guardrail's probe is trained: see
 /// Tests/Tools/train_probe.py.
@@ -24,7 +25,7 @@ struct States: AsyncParsableCommand {
     func run() async throws {
         let lines = try TextFile.read(file).split(separator: "\n")
             .map { try JSONDecoder().decode(Line.self, from: Data($0.utf8)) }
-        let model = try await LoadedModel.load(path: ModelStore.path(of: model))
+        let model = try await LoadedModel.load(path: ModelStore.path(of: model), defaults: ModelCatalogue.defaults)
         let sequence = try model.makeSequence(contextSize: 2_048)
         var output = Data()
         for line in lines {

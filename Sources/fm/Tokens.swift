@@ -3,6 +3,7 @@ import ContextKit
 import Foundation
 import FoundationModels
 import Inference
+import ModelInstallation
 
 struct Tokens: AsyncParsableCommand {
     static let configuration = CommandConfiguration(

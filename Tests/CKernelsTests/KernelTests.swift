@@ -30,7 +30,7 @@ struct KernelTests {
             self.packed = packed
             var matrix = ck_matrix(
                 rows: Int32(rows), columns: Int32(columns), layout: ck_type_layout(kind), type: kind, scale: 1,
-                panel_bytes: panel, data: packed, rounds_activations: roundsActivations)
+                panel_bytes: panel, data: packed, rounds_activations: roundsActivations, identity: 0)
             let rowBytes = columns / type.blockElements * type.blockBytes
             data.withUnsafeBufferPointer { data in
                 for first in stride(from: 0, to: rows, by: 16) {

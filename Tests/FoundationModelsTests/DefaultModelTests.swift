@@ -1,6 +1,7 @@
 import Foundation
 import FoundationModelsGGUF
 import Inference
+import ModelInstallation
 import Testing
 import TextScreening
 

@@ -2,6 +2,7 @@ import Foundation
 import FoundationModelsGGUF
 import Grammar
 import Inference
+import ModelInstallation
 import TestSupport
 import Testing
 

@@ -3,6 +3,7 @@ import Foundation
 import FoundationModelsGGUF
 import FoundationModelsTesting
 import Inference
+import ModelInstallation
 import Observation
 import Synchronization
 import TestSupport

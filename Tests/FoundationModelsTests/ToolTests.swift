@@ -1,6 +1,7 @@
 import Foundation
 import FoundationModelsTesting
 import Inference
+import ModelInstallation
 import Synchronization
 import TestSupport
 import Testing

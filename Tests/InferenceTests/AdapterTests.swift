@@ -150,7 +150,7 @@ struct AdapterTests {
         let gguf = try GGUFFile(path: file.path)
         let pool = try WorkerPool(threads: 2)
         let model = try NeuralModel(file: gguf, pool: pool)
-        let names = Set(model.weights.origins.values.map(\.name)).sorted()
+        let names = Set(model.weights.origins.filter(\.isAdaptable).map(\.name)).sorted()
         let targets = names.compactMap { name in gguf.tensors[name].map { (name, $0.shape[0], $0.shape[1]) } }
         #expect(!targets.isEmpty)
         let architecture = try #require(try gguf.metadata.string("general.architecture"))
@@ -183,6 +183,24 @@ struct AdapterTests {
         }
         model.pass.head(count: 3) { 20 * $0 + 19 }
         for index in 0..<3 { #expect(Array(model.logits(index)) == alone[index], "\(name): \(index)") }
+    }
+
+    @Test("[A10] an adapter applies to its model after that was loaded again") func reloadedModel() throws {
+        let file = try TinyModel().file()
+        let gguf = try GGUFFile(path: file.path)
+        let models = try (0..<2).map { _ in try NeuralModel(file: gguf, pool: WorkerPool(threads: 1)) }
+        let made = try Self.adapter(
+            "llama", [("blk.0.attn_q.weight", 64, 64), ("blk.1.ffn_down.weight", 96, 64)], rank: 4, seed: 1)
+        let adapter = try #require(try LowRankAdapter(made.adapter, for: models[0].weights.origins, model: gguf))
+        func logits(_ model: NeuralModel, _ adapter: LowRankAdapter?) throws -> [Float] {
+            let cache = try KVCache(shape: model.shape, capacity: 16, adapter: adapter)
+            try model.forward([5, 9, 77], cache: cache)
+            return Array(model.logits)
+        }
+        // Both are in memory, so that their weights have different addresses.
+        let first = try logits(models[0], adapter)
+        #expect(try logits(models[1], adapter) == first)
+        #expect(try logits(models[1], nil) != first)
     }
 
     @Test("[A10] an adapter of the output matrix, or of a high rank, is merged instead") func mustBeMerged() throws {

@@ -24,7 +24,7 @@ import Testing
     ) throws -> TurnDecoding {
         try TurnDecoding(
             request, plan: TurnPlan(request, ChatTurn(), TurnVocabulary(tokenizer)), tokenizer: tokenizer,
-            operations: model.operations, contextSize: contextSize, logitCount: model.shape.vocabularySize
+            contextSize: contextSize, logitCount: model.shape.vocabularySize
         ) { _ in }
     }
 

@@ -72,6 +72,10 @@ struct ArchitectureTests {
         let times = try model.profile(compute)
         #expect(results[0] == results[1])
         #expect(times.contains { $0.name == "products" && $0.calls > 0 && $0.weightBytes > 0 })
+        let calls = try model.calls(of: compute)
+        #expect(results[0] == results[2])
+        let multiplied = Set(calls.flatMap(\.factors).compactMap(\.tensor))
+        #expect(multiplied == Set(model.weights.origins.filter(\.isAdaptable).map(\.name)))
     }
 
     /// The tokens of several sequences in one batch give the logits that they give alone, bit for bit.

@@ -6,10 +6,8 @@ import Testing
 @Suite struct CallBeginningTests {
     private static let tools = ["get_weather", "send_mail"]
 
-    private func beginning(
-        of text: String, tools: [String] = CallBeginningTests.tools, callsNamedTools: Bool = false
-    ) -> CallBeginning {
-        CallBeginning(of: Array(text.utf8), tools: tools, callsNamedTools: callsNamedTools)
+    private func beginning(of text: String, tools: [String] = CallBeginningTests.tools) -> CallBeginning {
+        CallBeginning(of: Array(text.utf8), tools: tools)
     }
 
     @Test(arguments: [
@@ -24,13 +22,14 @@ import Testing
         #expect(beginning(of: text + #", "arguments": {}}"#) == .call(tool: "get_weather"))
         let bytes = Array(text.utf8)
         for count in bytes.indices {
-            let part = CallBeginning(of: Array(bytes[..<count]), tools: Self.tools, callsNamedTools: false)
+            let part = CallBeginning(of: Array(bytes[..<count]), tools: Self.tools)
             #expect(part == .open, "\(count) bytes")
         }
     }
 
     @Test(arguments: [
-        "Hello", "get_weather", #""get_weather""#, "`get_weather`", "[1, 2]", "{}", "[[{", "{{{", "```swift\nlet a",
+        "Hello", "get_weather", "I call `get_weather`.\n", #""get_weather""#, "`get_weather`", "[1, 2]", "{}", "[[{", "{{{",
+        "```swift\nlet a",
         #"{"city": "Rome"}"#, #"{"names": ["get_weather"]}"#, #"{"name": "get"}"#, #"{"name": "get_weathers"}"#, #"{"name": 1}"#,
         #"{"name" "get_weather""#, #"{"function": {"name": "get_weather"}}"#,
     ])
@@ -45,51 +44,6 @@ import Testing
         #expect(beginning(of: #"{"name": "get""#, tools: tools) == .call(tool: "get"))
         #expect(beginning(of: #"{"name": "get_all""#, tools: tools) == .call(tool: "get_all"))
         #expect(beginning(of: #"{"name": "get"#, tools: tools) == .open)
-    }
-
-    // MARK: Sentences
-
-    @Test(arguments: [
-        "To see it, I will call the get_weather function. ", "I call `get_weather`:\n", " \n I call get_weather. Then I answer.",
-        "At 3.5 degrees, get_weather helps. ", "I use get_weather! Then send_mail.",
-    ])
-    func namedTools(text: String) {
-        #expect(beginning(of: text, callsNamedTools: true) == .call(tool: "get_weather"))
-        #expect(beginning(of: text) == .text)
-    }
-
-    @Test(arguments: [
-        "It is nice. ", "It is nice.\n", "Nice\n", "Is it nice? Yes", "I know. I call get_weather.", "No\nget_weather",
-        "I use get_weather or send_mail. Which one?", "It is my_get_weather or get_weather-now. ",
-    ])
-    func sentencesAboutNoTool(text: String) {
-        #expect(beginning(of: text, callsNamedTools: true) == .text)
-    }
-
-    /// A tool may still be named, unless the sentence is long.
-    @Test func openSentences() {
-        for text in ["It is nice", "It is nice.", "It is 3.5", String(repeating: "word ", count: 39)] {
-            #expect(beginning(of: text, callsNamedTools: true) == .open, "\(text)")
-            #expect(beginning(of: text) == .text, "\(text)")
-        }
-        #expect(beginning(of: String(repeating: "word ", count: 40), callsNamedTools: true) == .text)
-    }
-
-    /// A name that is a word names the tool only in code.
-    @Test func namesThatAreWords() {
-        let tools = ["search", "findContact"]
-        #expect(beginning(of: "I search for it. ", tools: tools, callsNamedTools: true) == .text)
-        #expect(beginning(of: "I use `search` for it. ", tools: tools, callsNamedTools: true) == .call(tool: "search"))
-        #expect(beginning(of: "I use findContact for it. ", tools: tools, callsNamedTools: true) == .call(tool: "findContact"))
-    }
-
-    /// A name at the end of the text may continue.
-    @Test func namesThatAreNotComplete() {
-        let tools = ["find_contact", "find_contact_by_id"]
-        #expect(beginning(of: "I call find_contact", tools: tools, callsNamedTools: true) == .open)
-        #expect(beginning(of: "I call find_contact. ", tools: tools, callsNamedTools: true) == .call(tool: "find_contact"))
-        let longer = beginning(of: "I call find_contact_by_id. ", tools: tools, callsNamedTools: true)
-        #expect(longer == .call(tool: "find_contact_by_id"))
     }
 
     // MARK: Texts in parts
@@ -145,9 +99,9 @@ import Testing
         }
     }
 
-    @Test(arguments: ["It is END", "It is END of it", "It is 5. END", "It is 5.\nNo END here. "])
-    func stopStringsInASentenceThatCouldNameATool(text: String) throws {
-        var matcher = StopMatcher(["END"], callableTools: Self.tools, callsNamedTools: true)
+    @Test(arguments: ["It is END", "It is END of it", "{\"name\": END", "I call get_weather. END"])
+    func stopStringsInATextThatCouldCallATool(text: String) throws {
+        var matcher = StopMatcher(["END"], callableTools: Self.tools)
         let (part, stopped) = matcher.append(text)
         let found = stopped ? part : part + matcher.finish()
         let end = try #require(text.firstRange(of: "END"))

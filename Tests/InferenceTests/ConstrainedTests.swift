@@ -5,6 +5,7 @@ import TestSupport
 import Testing
 
 @testable import Inference
+@testable import ModelInstallation
 
 /// Constrained generation with a real model.
 @Suite struct ConstrainedTests {
@@ -45,7 +46,7 @@ import Testing
 
     /// The responses are the same whether or not forced tokens are batched, and many tokens are forced.
     @Test func fastForwardChangesNothing() async throws {
-        let model = try await LoadedModel.load(path: ModelStore.systemModelPath)
+        let model = try await LoadedModel.load(path: ModelStore.systemModelPath, defaults: ModelCatalogue.defaults)
         var forced = 0
         var total = 0
         for schema in Self.schemas {
@@ -64,7 +65,7 @@ import Testing
     }
 
     @Test func everyBudgetGivesAValidDocument() async throws {
-        let model = try await LoadedModel.load(path: ModelStore.systemModelPath)
+        let model = try await LoadedModel.load(path: ModelStore.systemModelPath, defaults: ModelCatalogue.defaults)
         let schema = Self.schemas[0]
         let checker = SchemaChecker(try JSONParser.parse(schema))
         var needed = 0
@@ -106,7 +107,7 @@ import Testing
 
     /// A request that is cancelled while a token is processed ends with this token.
     @Test func cancellationEndsWithinOneToken() async throws {
-        let model = try await LoadedModel.load(path: ModelStore.systemModelPath)
+        let model = try await LoadedModel.load(path: ModelStore.systemModelPath, defaults: ModelCatalogue.defaults)
         let grammar = try Grammar(
             .schema(try JSONParser.parse("{\"type\":\"string\",\"minLength\":400}")), vocabulary: await model.grammarVocabulary)
         let tokens = try model.tokens(for: ChatPrompt([ChatMessage(role: .user, content: "Write.")]))

@@ -4,6 +4,7 @@ import TestSupport
 import Testing
 
 @testable import Inference
+@testable import ModelTools
 
 /// Compares tiny random encoders of every architecture with vectors that transformers (PyTorch, binary64) computed from the same
 /// numbers (written by `Tests/Tools/record_encoders.py`).

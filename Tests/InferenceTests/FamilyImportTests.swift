@@ -3,6 +3,7 @@ import TestSupport
 import Testing
 
 @testable import Inference
+@testable import ModelTools
 
 /// Every kind of language model in the Hugging Face form, against the logits of transformers; written by `Tests/Tools/record_import.py`.
 /// `Tests/Tools/check_import.py` compares every tensor with llama.cpp's converter.

@@ -1,4 +1,5 @@
 import Foundation
+import ModelInstallation
 import TestSupport
 import Testing
 
@@ -20,7 +21,7 @@ struct GGUFTests {
         let cache = try KVCache(shape: model.shape, capacity: 16)
         try model.forward([1, 2, 3], cache: cache)
         var sampler = Sampler(SamplingSettings(temperature: 1, seed: 1))
-        _ = sampler.next(model.logits, model.operations)
+        _ = sampler.next(model.logits)
     }
 
     private func isTyped(_ error: any Error) -> Bool { error is ModelError || error is TemplateError }
@@ -179,7 +180,7 @@ struct GGUFTests {
             var builder = TinyModel().builder()
             builder.metadata.append(("general.sampling." + key, .float32(value)))
             let temporary = try TemporaryFile(builder.bytes())
-            return try ModelDefaults(file: GGUFFile(path: temporary.path), isSmall: true)
+            return try ModelDefaults(file: GGUFFile(path: temporary.path), isSmall: true, known: nil)
         }
         #expect(try defaults("penalty_repeat", 1.25).repetitionPenalty == 1.25)
         #expect(try defaults("min_p", 0.25).minP == 0.25)
@@ -194,6 +195,28 @@ struct GGUFTests {
                 return field == "general.sampling." + key && reason.contains("outside")
             }
         }
+    }
+
+    @Test("what a catalogue knows of a model completes the file's settings, which come first") func knownDefaults() throws {
+        var builder = TinyModel().builder()
+        builder.metadata.append(("general.sampling.top_k", .uint32(7)))
+        let temporary = try TemporaryFile(builder.bytes())
+        let file = try GGUFFile(path: temporary.path)
+        let known = ModelDefaults(topK: 20, minP: 0.05, instructions: "Be brief.", repeatsToolCalls: true)
+        let defaults = try ModelDefaults(file: file, isSmall: false, known: known)
+        #expect(defaults.topK == 7 && defaults.minP == 0.05 && defaults.instructions == "Be brief." && defaults.repeatsToolCalls)
+        let unknown = try ModelDefaults(file: file, isSmall: false, known: nil)
+        #expect(unknown.topK == 7 && unknown.minP == nil && unknown.instructions == nil && !unknown.repeatsToolCalls)
+    }
+
+    @Test("the catalogue finds a renamed file by the model's name in it") func catalogueEntryOfFile() throws {
+        var builder = TinyModel().builder()
+        builder.metadata.removeAll { $0.0 == "general.name" }
+        let unnamed = try TemporaryFile(builder.bytes())
+        #expect(try ModelCatalogue.defaults(of: GGUFFile(path: unnamed.path)) == nil)
+        builder.metadata.append(("general.name", .string("qwen2.5-coder 1.5B instruct")))
+        let named = try TemporaryFile(builder.bytes())
+        #expect(try ModelCatalogue.defaults(of: GGUFFile(path: named.path)) == ModelCatalogue.standard.defaults)
     }
 
     @Test func truncationAtEveryBoundary() throws {

@@ -7,15 +7,27 @@ import Testing
 
 @testable import Inference
 
-struct SamplerTests {
-    private let operations: CPUOperations
-    init() throws { operations = CPUOperations(try WorkerPool(threads: 1)) }
+struct HostLogitsTests {
+    /// The last elements of 21 are no whole vector.
+    @Test(arguments: [3, 21]) func maximumAndProbabilities(count: Int) {
+        var values = (0..<count).map { Float($0 % 5) / 2 }
+        (values[1], values[count - 1]) = (4, 4)
+        let weights = values.map { exp(Double($0)) }
+        let sum = weights.reduce(0, +)
+        values.withUnsafeMutableBufferPointer { logits in
+            #expect(logits.indexOfMaximum == 1)
+            #expect(abs(logits.probability(of: [0, 1]) - (weights[0] + weights[1]) / sum) < 1e-5)
+            #expect(abs(logits.logProbability(of: 2) - log(weights[2] / sum)) < 1e-5)
+        }
+    }
+}
 
+struct SamplerTests {
     private func draw(_ settings: SamplingSettings, _ logits: [Float], count: Int = 1) -> [TokenID?] {
         var sampler = Sampler(settings)
         return (0..<count).map { _ in
             var copy = logits
-            return copy.withUnsafeMutableBufferPointer { sampler.next($0, operations) }
+            return copy.withUnsafeMutableBufferPointer { sampler.next($0) }
         }
     }
 
@@ -65,7 +77,7 @@ struct SamplerTests {
             for token in text { sampler.remember(token) }
             var logits = [Float](repeating: 0, count: 10)
             logits[9] = 1
-            _ = logits.withUnsafeMutableBufferPointer { sampler.next($0, operations) }
+            _ = logits.withUnsafeMutableBufferPointer { sampler.next($0) }
             return logits
         }
         // After 1 2 came 3, which two tokens of repetition allow with the smallest penalty.

@@ -1,5 +1,6 @@
 import Foundation
 import Inference
+import ModelInstallation
 import Testing
 
 /// Files recorded by Tests/Tools/record_golden.py.
@@ -18,7 +19,7 @@ enum GoldenFile {
 /// skipped.
 enum SmallModel {
     static let path = ModelStore.directory.appendingPathComponent(ModelCatalogue.small.fileName).path
-    private static let shared = Task { try await LoadedModel.load(path: path) }
+    private static let shared = Task { try await LoadedModel.load(path: path, defaults: ModelCatalogue.defaults) }
 
     static func load() async throws -> LoadedModel { try await shared.value }
 }

@@ -3,6 +3,7 @@ import TestSupport
 import Testing
 
 @testable import Inference
+@testable import ModelTools
 
 /// Language models in the Hugging Face form. `Tests/Tools/check_import.py` compares every tensor with llama.cpp's converter.
 @Suite struct ImportTests {

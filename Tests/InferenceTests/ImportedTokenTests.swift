@@ -2,6 +2,7 @@ import Foundation
 import Testing
 
 @testable import Inference
+@testable import ModelTools
 
 /// Imported tokenizers against the tokenizers library on 10,000 lines; run by hand with the folder that
 /// `Tests/Tools/check_import_tokens.py` has written: `FM_IMPORT_TOKENS=FOLDER ./test ImportedTokenTests`.

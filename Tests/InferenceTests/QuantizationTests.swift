@@ -3,6 +3,7 @@ import TestSupport
 import Testing
 
 @testable import Inference
+@testable import ModelTools
 
 /// Types, mixtures, importance matrices and whole files. `Tests/Tools/check_quantize.c` compares the instruction sets.
 @Suite struct QuantizationTests {

@@ -4,6 +4,7 @@ import Synchronization
 import Testing
 
 @testable import Inference
+@testable import ModelInstallation
 
 /// Compares real models with results of llama.cpp (`Tests/Tools/record_models.py`): the next tokens after 25 prompts,
 /// and the perplexity of 4,000 tokens of text. Models that are not installed are skipped: `fm model pull` installs the
@@ -101,7 +102,8 @@ struct RealModelTests {
     /// the default model does neither by itself.
     @Test(.enabled(if: FileManager.default.fileExists(atPath: ModelStore.path(of: ModelCatalogue.standard.name))))
     func callsOfTheDefaultModel() async throws {
-        let model = try await LoadedModel.load(path: ModelStore.path(of: ModelCatalogue.standard.name))
+        let model = try await LoadedModel.load(
+            path: ModelStore.path(of: ModelCatalogue.standard.name), defaults: ModelCatalogue.defaults)
         let weather = ChatTool(
             name: "get_weather", description: "Get the weather at a place.",
             parameters: try JSONParser.parse(

@@ -1,6 +1,7 @@
 import ContextKit
 import Foundation
 import Inference
+import ModelInstallation
 import TestSupport
 import Testing
 

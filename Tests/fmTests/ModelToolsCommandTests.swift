@@ -1,6 +1,7 @@
 import Foundation
 import FoundationModels
 import Inference
+import ModelInstallation
 import TestSupport
 import Testing
 

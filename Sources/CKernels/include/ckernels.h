@@ -109,6 +109,7 @@ typedef struct {
     /// Whether activations may be rounded to bfloat16 for a product with a `CK_BF16` matrix, which is twice as fast where the processor
     /// has such products.
     bool rounds_activations;
+    int32_t identity;  ///< the number of the matrix among those of its model; no kernel reads it
 } ck_matrix;
 
 /// Elements and bytes of one block of a tensor type; both 0 for an unknown type.

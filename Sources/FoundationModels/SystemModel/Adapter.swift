@@ -1,5 +1,6 @@
 public import Foundation
 internal import Inference
+internal import ModelInstallation
 
 extension SystemLanguageModel {
     /// A low-rank adapter (LoRA) for the base model: a `.fmadapter` file, which `fm adapter train` writes, or a GGUF adapter, as llama.cpp

@@ -1,5 +1,6 @@
 package import Foundation
 internal import Inference
+internal import ModelInstallation
 internal import ModelPrompts
 internal import Synchronization
 

@@ -1,6 +1,7 @@
 internal import AsyncLocks
 internal import Foundation
 internal import Inference
+internal import ModelInstallation
 internal import Synchronization
 
 /// Loads each combination of model file and adapter once; all sessions share it.
@@ -53,7 +54,7 @@ package enum ModelLoader {
             // It goes on if nobody waits for it any more: the next request needs the model too.
             let task = Task.detached {
                 do {
-                    let model = try await LoadedModel.load(path: path, adapter: adapter)
+                    let model = try await LoadedModel.load(path: path, adapter: adapter, defaults: ModelCatalogue.defaults)
                     Self.state.withLock { state in
                         state.loading[key] = nil
                         state.loaded = state.loaded.filter { $0.value.model != nil }

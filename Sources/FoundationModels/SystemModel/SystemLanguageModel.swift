@@ -1,5 +1,6 @@
 public import Foundation
 internal import Inference
+internal import ModelInstallation
 public import Observation
 
 /// The language model of this machine: a GGUF file that runs on the CPU, without a network connection or an account.

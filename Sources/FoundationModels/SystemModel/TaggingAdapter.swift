@@ -16,7 +16,7 @@ enum TaggingAdapter {
     static func path(for fingerprint: String) throws -> String? {
         // The cache may be removed while the program runs.
         if let known = paths.withLock({ $0[fingerprint] }), FileManager.default.fileExists(atPath: known) { return known }
-        let cache = ModelStore.userDirectory("XDG_CACHE_HOME", default: ".cache")
+        let cache = UserFolder.url("XDG_CACHE_HOME", default: ".cache")
         let path = try path(for: fingerprint, in: cache.appendingPathComponent("foundation-models/adapters"))
         paths.withLock { $0[fingerprint] = path }
         return path

@@ -54,7 +54,7 @@ package struct PackedCache: Sendable {
 
     /// The user's cache: `$XDG_CACHE_HOME/foundation-models/packed`, by default under `~/.cache`.
     package static var standard: PackedCache {
-        let parent = ModelStore.userDirectory("XDG_CACHE_HOME", default: ".cache")
+        let parent = UserFolder.url("XDG_CACHE_HOME", default: ".cache")
         return PackedCache(directory: parent.appendingPathComponent("foundation-models/packed"))
     }
 

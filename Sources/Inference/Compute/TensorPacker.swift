@@ -24,10 +24,8 @@ struct TensorPacker {
     /// Whether any matrix has integer scales for 256 columns, for which activations can have a common unit.
     private(set) var hasBlockScales = false
     private var used: Set<String> = []
-    /// Where the matrices of two-dimensional tensors come from, by the address of their data.
-    private(set) var origins: [UInt: MatrixOrigin] = [:]
-    /// Of the matrices of experts.
-    private(set) var expertOrigins: [UInt: ExpertOrigin] = [:]
+    /// Where the matrices come from that were requested so far, by their `identity`: equal files have equal identities.
+    private(set) var origins: [MatrixOrigin] = []
 
     init(
         file: GGUFFile, adapter: AdapterFile?, pool: WorkerPool, base: UnsafeMutableRawPointer? = nil, isPacked: Bool = false
@@ -74,12 +72,10 @@ struct TensorPacker {
         let matrix = Matrix(
             rows: Int32(rows), columns: Int32(columns), layout: layout, type: type.kernelType,
             scale: try scale(of: name, slice: slice, slices: slices ?? 1), panel_bytes: panel,
-            data: target.map { UnsafePointer($0.assumingMemoryBound(to: UInt8.self)) }, rounds_activations: roundsActivations)
+            data: target.map { UnsafePointer($0.assumingMemoryBound(to: UInt8.self)) }, rounds_activations: roundsActivations,
+            identity: Int32(origins.count))
         let ranges = selection ?? [0..<rows]
-        if let target, slices == nil { origins[UInt(bitPattern: target)] = MatrixOrigin(name: name, rows: ranges) }
-        if let target, let slices, name.hasBytes(of: "_exps.") {
-            expertOrigins[UInt(bitPattern: target)] = ExpertOrigin(name: name, expert: slice, experts: slices)
-        }
+        origins.append(MatrixOrigin(name: name, rows: ranges, slice: slices.map { (slice, $0) }))
         guard let target, !isPacked else { return matrix }
         if let merged = try merged(tensor, rows: total, columns: columns) {
             try merged.withUnsafeBufferPointer { bytes throws(ModelError) in
@@ -135,7 +131,9 @@ struct TensorPacker {
         let target = claim((columns + 15) / 16 * panel)
         let matrix = Matrix(
             rows: Int32(columns), columns: Int32(rows.count), layout: CK_F32, type: CK_TYPE_F32, scale: 1, panel_bytes: panel,
-            data: target.map { UnsafePointer($0.assumingMemoryBound(to: UInt8.self)) }, rounds_activations: false)
+            data: target.map { UnsafePointer($0.assumingMemoryBound(to: UInt8.self)) }, rounds_activations: false,
+            identity: Int32(origins.count))
+        origins.append(MatrixOrigin(name: name, rows: [rows], slice: nil))
         guard let target, !isPacked else { return matrix }
         let rowBytes = columns / tensor.type.blockElements * tensor.type.blockBytes
         let source = try file.bytes(of: tensor, in: rows.lowerBound * rowBytes..<rows.upperBound * rowBytes)
@@ -335,18 +333,26 @@ private struct PackJob {
     }
 }
 
-/// Where the packed matrix of an expert comes from.
-struct ExpertOrigin: Sendable {
-    var name: String
-    var expert: Int
-    /// The number of experts.
-    var experts: Int
-}
-
 /// Where a packed matrix comes from: rows of a tensor of the file.
 struct MatrixOrigin: Sendable {
-    var name: String
-    var rows: [Range<Int>]
+    let name: String
+    let rows: [Range<Int>]
+    /// For a tensor with three dimensions, the index of the matrix and the number of matrices.
+    let slice: (index: Int, count: Int)?
 
     var rowCount: Int { rows.reduce(0) { $0 + $1.count } }
+
+    /// Whether it is the matrix of one of the experts of a layer.
+    var isOfExpert: Bool { slice != nil && name.hasBytes(of: "_exps.") }
+
+    /// Whether a low-rank adapter may change the matrix while the model runs: those that are multiplied with the activations of a whole
+    /// batch.
+    var isAdaptable: Bool {
+        // Older files have a tensor for each expert, such as blk.0.ffn_up.7.weight.
+        slice == nil && name.split(separator: ".").count <= 4
+            && !Self.special.contains { name.hasPrefix($0) || name.hasBytes(of: "." + $0) }
+    }
+
+    /// Parts of the names of tensors that are used in other ways.
+    private static let special = ["token_embd", "per_layer_token_embd", "output.weight", "attn_kv_b", "attn_k_b", "attn_v_b"]
 }

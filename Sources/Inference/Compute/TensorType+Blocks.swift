@@ -1,8 +1,8 @@
-internal import CKernels
+package import CKernels
 
 /// The blocks of each tensor type, and conversions between them and binary32.
 extension TensorType {
-    var kernelType: ck_type { ck_type(rawValue: rawValue) }
+    package var kernelType: ck_type { ck_type(rawValue: rawValue) }
 
     /// Whether this type has its own kernels. Rows of other types are decoded each time they are used.
     package var isFast: Bool { ck_type_layout(kernelType) != CK_ROWS }
@@ -12,14 +12,14 @@ extension TensorType {
     package var blockBytes: Int { Int(ck_type_bytes(kernelType)) }
 
     /// The first `count` numbers of whole blocks.
-    func decode(_ bytes: [UInt8], count: Int) -> [Float] {
+    package func decode(_ bytes: [UInt8], count: Int) -> [Float] {
         var values = [Float](repeating: 0, count: count)
         ck_dequantize(kernelType, bytes, count, &values)
         return values
     }
 
     /// The blocks of numbers, for the types that files are written with: Q8_0, binary16, bfloat16 and binary32.
-    func encode(_ values: [Float]) -> [UInt8] {
+    package func encode(_ values: [Float]) -> [UInt8] {
         var bytes = [UInt8](repeating: 0, count: values.count / blockElements * blockBytes)
         switch self {
         case .q8_0: ck_quantize_q8_0(values, values.count, &bytes)

@@ -85,7 +85,7 @@ enum DetachedThread {
 package enum InstructionSet: String, CaseIterable, Sendable {
     case scalar, avx2, avx512, amx, neon
 
-    var isa: ck_isa {
+    package var isa: ck_isa {
         switch self {
         case .scalar: CK_SCALAR
         case .avx2: CK_AVX2

@@ -163,6 +163,6 @@ package struct EmbeddingPrompts: Sendable, Equatable {
         }
     }
 
-    static let queryKey = "embedding.prompt.query"
-    static let documentKey = "embedding.prompt.document"
+    package static let queryKey = "embedding.prompt.query"
+    package static let documentKey = "embedding.prompt.document"
 }

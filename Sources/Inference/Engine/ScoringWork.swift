@@ -4,14 +4,12 @@ final class ScoringWork: SequenceWork {
     let wantsPromptLogits = false
     /// The last token of the prompt, and the continuation.
     private let scored: [TokenID]
-    private let operations: any Operations
     private var row = -1
     private(set) var logProbability = 0.0
 
-    init(of continuation: [TokenID], after prompt: [TokenID], operations: any Operations) {
+    init(of continuation: [TokenID], after prompt: [TokenID]) {
         self.prompt = Array(prompt.dropLast())
         scored = prompt.suffix(1) + continuation
-        self.operations = operations
     }
 
     func next(_ tokens: inout [TokenID], draft: DraftBudget) -> WantedLogits? {
@@ -23,6 +21,6 @@ final class ScoringWork: SequenceWork {
 
     func take(_ logits: UnsafeMutableBufferPointer<Float>) {
         row += 1
-        logProbability += operations.logProbability(of: scored[row], logits)
+        logProbability += logits.logProbability(of: scored[row])
     }
 }

@@ -29,7 +29,7 @@ package final class GGUFFile: Sendable {
     }
 
     /// The paths of all files, in order.
-    var paths: [String] { [path] + laterShards.map(\.path) }
+    package var paths: [String] { [path] + laterShards.map(\.path) }
 
     package convenience init(path: String) throws(ModelError) { try self.init(path: path, shard: 0) }
 
@@ -134,7 +134,7 @@ package final class GGUFFile: Sendable {
     func source(of tensor: GGUFTensor) -> SourceFile { tensor.shard == 0 ? source : laterShards[tensor.shard - 1].source }
 
     /// The bytes of a tensor, or of a part of it: offsets are relative to the tensor's first byte.
-    func bytes(of tensor: GGUFTensor, in part: Range<Int>? = nil) throws(ModelError) -> [UInt8] {
+    package func bytes(of tensor: GGUFTensor, in part: Range<Int>? = nil) throws(ModelError) -> [UInt8] {
         let part = part ?? 0..<tensor.range.count
         var bytes = [UInt8](repeating: 0, count: part.count)
         try bytes.withUnsafeMutableBufferPointer { buffer throws(ModelError) in

@@ -182,7 +182,7 @@ package struct GGUFMetadata: Sendable {
 
 extension GGUFFile {
     /// Calls `body` with the index and bytes of each element of a string array of this file.
-    func forEachString(
+    package func forEachString(
         in array: GGUFArray, _ body: (Int, UnsafeRawBufferPointer) throws(ModelError) -> Void
     ) throws(ModelError) {
         var reader = GGUFReader(bytes: UnsafeRawBufferPointer(rebasing: header.bytes[array.range]))
@@ -190,6 +190,11 @@ extension GGUFFile {
             try body(index, try reader.stringBytes(field: "a string"))
         }
     }
+
+    /// The bytes of a metadata entry, with its key; nil if there is none.
+    package func bytes(ofEntry key: String) -> Slice<UnsafeRawBufferPointer>? { metadata.range(of: key).map { header.bytes[$0] } }
+
+    package func bytes(of array: GGUFArray) -> Slice<UnsafeRawBufferPointer> { header.bytes[array.range] }
 
     /// The elements of a numeric array of this file, whose element type has the size of `Value`.
     func values<Value: BitwiseCopyable>(of array: GGUFArray, as type: Value.Type) -> [Value] {

@@ -1,13 +1,13 @@
 internal import Foundation
 
 /// A file that is read with `pread`, never mapped: a file that shrinks while it is read causes an error, not SIGBUS.
-final class SourceFile: Sendable {
+package final class SourceFile: Sendable {
     let path: String
     /// Size in bytes when the file was opened.
-    let size: Int
+    package let size: Int
     private let descriptor: Int32
 
-    init(path: String) throws(ModelError) {
+    package init(path: String) throws(ModelError) {
         self.path = path
         // A named pipe without a writer must not block; for regular files, the flag means nothing.
         descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
@@ -25,7 +25,7 @@ final class SourceFile: Sendable {
     deinit { close(descriptor) }
 
     /// Fills `buffer` with the bytes at `offset`.
-    func read(into buffer: UnsafeMutableRawBufferPointer, at offset: Int) throws(ModelError) {
+    package func read(into buffer: UnsafeMutableRawBufferPointer, at offset: Int) throws(ModelError) {
         var done = 0
         while done < buffer.count {
             let count = pread(descriptor, buffer.baseAddress.map { $0 + done }, buffer.count - done, off_t(offset + done))

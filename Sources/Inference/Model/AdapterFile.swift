@@ -209,7 +209,7 @@ package final class AdapterFile: Sendable {
     /// Adds the adapter's change to a matrix of a model for which ``check(_:)`` succeeded.
     ///
     /// - Parameter weights: `[rows][columns]`
-    func merge(into weights: inout [Float], of name: String, rows: Int, columns: Int) throws(ModelError) {
+    package func merge(into weights: inout [Float], of name: String, rows: Int, columns: Int) throws(ModelError) {
         guard let (a, b, sizes) = try factors(of: name) else { return }
         WeightMerge.add(b, a, rank: sizes.rank, scale: Float(sizes.scale), to: &weights, rows: rows, columns: columns)
     }

@@ -18,9 +18,9 @@ extension ForwardPass {
         if let dense = w.dense, let d = f.dense {
             activateDense(d, dense, batch)
             multiply(s.gated, product(dense.down, into: s.part))
-            if let bias = dense.downBias { operations.addBias(bias, to: s.part, rows: batch.rows, columns: width) }
+            if let bias = dense.downBias { kernels.addBias(bias, to: s.part, rows: batch.rows, columns: width) }
             if let gate = dense.outputGate {
-                operations.scaleByGate(
+                kernels.scaleByGate(
                     s.part, rows: batch.rows, columns: width, input: s.normed.x, vector: gate, width: width)
             }
             addPart(norm: dense.postNorm, batch)
@@ -29,14 +29,14 @@ extension ForwardPass {
             runExperts(e, experts, batch)
             addPart(norm: experts.postNorm, batch)
         }
-        operations.addToResidual(
+        kernels.addToResidual(
             s.branch, bias: nil, norm: w.feedForwardPostNorm, epsilon: epsilon, scale: Float(shape.residualScale),
             to: s.residual, rows: batch.rows, columns: width)
     }
 
     /// Adds the output of one part to the sum.
     private func addPart(norm: UnsafePointer<Float>?, _ batch: Batch) {
-        operations.addToResidual(
+        kernels.addToResidual(
             scratch.part, bias: nil, norm: norm, epsilon: epsilon, scale: 1, to: scratch.branch, rows: batch.rows,
             columns: width)
     }
@@ -46,11 +46,11 @@ extension ForwardPass {
         s.gated.set(rows: batch.rows, columns: d.width)
         if let gate = w.gate {
             multiply(s.normed, product(gate, into: s.gated.x), product(w.up, into: s.up))
-            operations.activate(
+            kernels.activate(
                 d.activation, s.gated.x, up: s.up, gateBias: w.gateBias, upBias: w.upBias, s.gated.rows, quantizes: quantizes)
         } else {
             multiply(s.normed, product(w.up, into: s.gated.x))
-            operations.activate(
+            kernels.activate(
                 d.activation, s.gated.x, up: nil, gateBias: w.upBias, upBias: nil, s.gated.rows, quantizes: quantizes)
         }
     }
@@ -63,18 +63,18 @@ extension ForwardPass {
         var routed = s.normed
         if let norm = w.routerNorm {
             s.router.set(rows: rows, columns: width)
-            operations.normalize(s.residual, norm, epsilon: epsilon, to: s.router.x, s.router.rows, quantizes: quantizes)
+            kernels.normalize(s.residual, norm, epsilon: epsilon, to: s.router.x, s.router.rows, quantizes: quantizes)
             routed = s.router
         }
         if let norm = w.norm {
-            operations.normalize(s.residual, norm, epsilon: epsilon, to: s.normed.x, s.normed.rows, quantizes: quantizes)
+            kernels.normalize(s.residual, norm, epsilon: epsilon, to: s.normed.x, s.normed.rows, quantizes: quantizes)
         }
         multiply(routed, product(w.router, into: s.routerLogits))
         let routing = Routing(
             experts: Int32(e.count), used: Int32(e.used), groups: Int32(e.groups), used_groups: Int32(e.usedGroups),
             gating: e.gating.callValue, normalizes: e.normalizes, scale: Float(e.scale), bias: w.routerBias,
             selection_bias: w.selectionBias)
-        operations.route(routing, s.routerLogits, rows: rows, chosen: s.chosen, weights: s.expertWeights)
+        kernels.route(routing, s.routerLogits, rows: rows, chosen: s.chosen, weights: s.expertWeights)
 
         // Sort (row, expert) pairs by expert.
         let pairs = rows * e.used
@@ -93,7 +93,7 @@ extension ForwardPass {
 
         s.gathered.set(rows: pairs, columns: width)
         s.expertGate.set(rows: pairs, columns: e.width)
-        operations.gather(s.normed.rows, s.source, to: s.gathered.rows, quantized: quantizes)
+        kernels.gather(s.normed.rows, s.source, to: s.gathered.rows, quantized: quantizes)
         var products = 0
         for expert in 0..<e.count where count(expert) > 0 {
             s.expertRows[expert] = s.gathered.slice(from: start(expert), count: count(expert))
@@ -107,17 +107,17 @@ extension ForwardPass {
             s.products[products].activations = UnsafePointer(s.expertRows + expert)
             products += 1
         }
-        operations.multiply(s.gathered.rows, s.products, count: products)
+        kernels.multiply(s.gathered.rows, s.products, count: products)
         func addBias(_ bias: UnsafePointer<Float>?, _ target: UnsafeMutablePointer<Float>, _ columns: Int) {
             guard let bias else { return }
             for expert in 0..<e.count where count(expert) > 0 {
-                operations.addBias(
+                kernels.addBias(
                     bias + expert * columns, to: target + start(expert) * columns, rows: count(expert), columns: columns)
             }
         }
         addBias(e.isGated ? w.gateBias : w.upBias, s.expertGate.x, e.width)
         if e.isGated { addBias(w.upBias, s.expertUp, e.width) }
-        operations.activate(
+        kernels.activate(
             e.activation, s.expertGate.x, up: e.isGated ? UnsafePointer(s.expertUp) : nil, gateBias: nil, upBias: nil,
             s.expertGate.rows, quantizes: quantizes)
         products = 0
@@ -127,10 +127,10 @@ extension ForwardPass {
             s.products[products].activations = UnsafePointer(s.expertRows + expert)
             products += 1
         }
-        operations.multiply(s.expertGate.rows, s.products, count: products)
+        kernels.multiply(s.expertGate.rows, s.products, count: products)
         addBias(w.downBias, s.expertOutput, width)
         memset(s.part, 0, rows * width * 4)
-        operations.combine(
+        kernels.combine(
             s.expertOutput, s.place, s.expertWeights, rows: rows, used: e.used, columns: width, to: s.part)
     }
 }

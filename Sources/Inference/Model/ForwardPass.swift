@@ -25,7 +25,7 @@ struct RowState {
 struct ForwardPass {
     let shape: ModelShape
     let weights: Weights
-    let operations: any Operations
+    let kernels: CPUKernels
     let scratch: Scratch
 
     var quantizes: Bool { weights.wantsQuantizedActivations }
@@ -68,7 +68,7 @@ struct ForwardPass {
         for segment in batch.segments {
             for index in 0..<segment.rows {
                 let row = segment.firstRow + index
-                operations.copyRow(tokens[row], of: embedding, to: s.residual + row * width)
+                kernels.copyRow(tokens[row], of: embedding, to: s.residual + row * width)
                 for (table, angles) in zip(weights.rotaries, s.angles) {
                     table.fill(
                         position: RowPosition(segment.position + index), capacity: segment.cache.capacity,
@@ -82,10 +82,10 @@ struct ForwardPass {
             for index in 0..<segment.rows {
                 let row = s.residual + (segment.firstRow + index) * width
                 if let positions = weights.tensors.positionEmbedding {
-                    operations.copyRow(Int32(segment.position + index), of: positions, to: s.branch)
-                    operations.addBias(s.branch, to: row, rows: 1, columns: width)
+                    kernels.copyRow(Int32(segment.position + index), of: positions, to: s.branch)
+                    kernels.addBias(s.branch, to: row, rows: 1, columns: width)
                 }
-                if let type = weights.tensors.tokenType { operations.addBias(type, to: row, rows: 1, columns: width) }
+                if let type = weights.tensors.tokenType { kernels.addBias(type, to: row, rows: 1, columns: width) }
             }
         }
         normalizeResidual(weights.tensors.embeddingNorm, batch)
@@ -96,10 +96,10 @@ struct ForwardPass {
     /// Normalises rows of the residual stream; without a norm, copies them. The result is quantised if the weights need it.
     func normalize(_ rows: UnsafePointer<Float>, _ norm: ModelTensors.Norm?, into output: RowBuffer) {
         if shape.norm == .layer, let norm {
-            operations.layerNormalize(
+            kernels.layerNormalize(
                 rows, norm.weight, bias: norm.bias, epsilon: epsilon, to: output.x, output.rows, quantizes: quantizes)
         } else {
-            operations.normalize(rows, norm?.weight, epsilon: epsilon, to: output.x, output.rows, quantizes: quantizes)
+            kernels.normalize(rows, norm?.weight, epsilon: epsilon, to: output.x, output.rows, quantizes: quantizes)
         }
     }
 
@@ -109,10 +109,10 @@ struct ForwardPass {
         let s = scratch
         s.normed.set(rows: batch.rows, columns: width)
         if shape.norm == .layer {
-            operations.layerNormalize(
+            kernels.layerNormalize(
                 s.residual, norm.weight, bias: norm.bias, epsilon: epsilon, to: s.residual, s.normed.rows, quantizes: false)
         } else {
-            operations.normalize(
+            kernels.normalize(
                 s.residual, norm.weight, epsilon: epsilon, to: s.residual, s.normed.rows, quantizes: false)
         }
     }
@@ -156,9 +156,9 @@ struct ForwardPass {
         normalizeForHead(s.branch, rows: count)
         let vocabulary = shape.vocabularySize
         s.products[0] = product(headMatrix, into: s.logits, stride: vocabulary)
-        operations.multiply(s.normed.rows, s.products, count: 1)
-        if let bias = weights.tensors.headBias { operations.addBias(bias, to: s.logits, rows: count, columns: vocabulary) }
-        if shape.logitSoftCap > 0 { operations.softCap(s.logits, Float(shape.logitSoftCap), count: count * vocabulary) }
+        kernels.multiply(s.normed.rows, s.products, count: 1)
+        if let bias = weights.tensors.headBias { kernels.addBias(bias, to: s.logits, rows: count, columns: vocabulary) }
+        if shape.logitSoftCap > 0 { kernels.softCap(s.logits, Float(shape.logitSoftCap), count: count * vocabulary) }
     }
 
     /// Computes the logits of one row of the last batch for `candidates` only, in ascending order, into the first row of
@@ -169,7 +169,7 @@ struct ForwardPass {
         let logits = s.logits
         normalizeForHead(s.residual + row * width, rows: 1)
         s.products[0] = product(headMatrix, into: logits, stride: vocabulary)
-        operations.multiply(s.normed.rows, s.products, rows: candidates)
+        kernels.multiply(s.normed.rows, s.products, rows: candidates)
         if let bias = weights.tensors.headBias { for token in candidates { logits[Int(token)] += bias[Int(token)] } }
         if shape.logitSoftCap > 0 {
             let cap = Float(shape.logitSoftCap)
@@ -219,7 +219,7 @@ struct ForwardPass {
         for matrix in weights.tensors.projections {
             s.gated.set(rows: segments.count, columns: columns)
             s.gated.x.update(from: s.branch, count: segments.count * columns)
-            if quantizes { operations.quantize(s.gated.rows) }
+            if quantizes { kernels.quantize(s.gated.rows) }
             columns = Int(matrix.rows)
             multiply(s.gated, product(matrix, into: s.branch))
         }
@@ -260,7 +260,7 @@ struct ForwardPass {
     /// Computes the first `count` of the scratch memory's products, with the adapters of the sequences.
     private func multiply(_ input: RowBuffer, count: Int) {
         let s = scratch
-        operations.multiply(input.rows, s.products, count: count)
+        kernels.multiply(input.rows, s.products, count: count)
         if s.adapted.isEmpty { return }
         s.lowRank.removeAll(keepingCapacity: true)
         for segment in s.adapted {
@@ -273,7 +273,7 @@ struct ForwardPass {
                 }
             }
         }
-        operations.addLowRankProducts(s.lowRank)
+        kernels.addLowRankProducts(s.lowRank)
     }
 
     /// Computes the last product of a branch and adds it to the residual stream, after the bias and norm, if any.
@@ -290,7 +290,7 @@ struct ForwardPass {
         }
         s.products[0] = product(matrix, into: s.branch)
         multiply(input, count: 1)
-        operations.addToResidual(
+        kernels.addToResidual(
             s.branch, bias: bias, norm: norm, epsilon: epsilon, scale: Float(shape.residualScale), to: s.residual,
             rows: batch.rows, columns: width)
     }
@@ -314,7 +314,7 @@ struct ForwardPass {
         multiply(s.normed, count: count)
         if a.valuesAreKeys, w.key != nil {
             let columns = a.kvHeads * a.keyDimension
-            operations.copyRows(Strided(s.key, columns), to: Strided(s.value, columns), rows: batch.rows, columns: columns)
+            kernels.copyRows(Strided(s.key, columns), to: Strided(s.value, columns), rows: batch.rows, columns: columns)
         }
         s.attended.set(rows: batch.rows, columns: a.heads * a.valueDimension)
         var rotation = Rotation()
@@ -340,9 +340,9 @@ struct ForwardPass {
         attention.rounds = quantizes && !shape.isEncoder
         attend(rotation, attention, layer: index, batch)
         if w.gate != nil {
-            operations.multiplySigmoid(s.attended.x, s.mixerGate, rows: batch.rows, columns: a.heads * a.valueDimension)
+            kernels.multiplySigmoid(s.attended.x, s.mixerGate, rows: batch.rows, columns: a.heads * a.valueDimension)
         }
-        if quantizes { operations.quantize(s.attended.rows) }
+        if quantizes { kernels.quantize(s.attended.rows) }
         addToResidual(w.output, s.attended, bias: w.outputBias, norm: postNorm, batch)
     }
 
@@ -384,8 +384,8 @@ struct ForwardPass {
             (a.rows, a.length) = (r.rows, r.position + r.rows)
             scratch.attentions[index] = a
         }
-        operations.rotateAndStore(scratch.rotations, count: batch.segments.count)
-        operations.attend(scratch.attentions, count: batch.segments.count)
+        kernels.rotateAndStore(scratch.rotations, count: batch.segments.count)
+        kernels.attend(scratch.attentions, count: batch.segments.count)
     }
 
     /// The factors of queries, which depend on the position.
@@ -413,7 +413,7 @@ struct ForwardPass {
         if let down = w.queryDown {
             s.latent.set(rows: batch.rows, columns: Int(down.rows))
             multiply(s.normed, product(down, into: s.latent.x), product(w.keyValueDown, into: s.value))
-            operations.normalize(
+            kernels.normalize(
                 s.latent.x, w.queryDownNorm, epsilon: epsilon, to: s.latent.x, s.latent.rows, quantizes: quantizes)
             multiply(s.latent, product(w.query, into: plainQuery))
         } else {
@@ -422,7 +422,7 @@ struct ForwardPass {
         for row in 0..<batch.rows {
             let latent = s.value + row * keyWidth
             let key = s.key + row * keyWidth
-            operations.normalizeRow(latent, w.keyValueNorm, epsilon: epsilon, count: rank, to: key)
+            kernels.normalizeRow(latent, w.keyValueNorm, epsilon: epsilon, count: rank, to: key)
             (key + rank).update(from: latent + rank, count: rotated)
             // The values are the latents; they overwrite rows that have been read already.
             (s.value + row * rank).update(from: key, count: rank)
@@ -430,13 +430,13 @@ struct ForwardPass {
         // Absorbed queries: the plain part of each query, multiplied by its head's key projection.
         s.heads.set(rows: heads * batch.rows, columns: plain)
         for head in 0..<heads {
-            operations.copyRows(
+            kernels.copyRows(
                 Strided(plainQuery + head * headWidth, heads * headWidth),
                 to: Strided(s.heads.x + head * batch.rows * plain, plain), rows: rows, columns: plain)
         }
         multiplyHeads(w.keyUp, into: s.query, offset: keyWidth, stride: heads * keyWidth, batch)
         for head in 0..<heads {
-            operations.copyRows(
+            kernels.copyRows(
                 Strided(plainQuery + head * headWidth + plain, heads * headWidth),
                 to: Strided(s.query + head * keyWidth + rank, heads * keyWidth), rows: rows, columns: rotated)
         }
@@ -455,13 +455,13 @@ struct ForwardPass {
         attend(rotation, attention, layer: index, batch)
         s.heads.set(rows: heads * batch.rows, columns: rank)
         for head in 0..<heads {
-            operations.copyRows(
+            kernels.copyRows(
                 Strided(s.mixerGate + head * rank, heads * rank), to: Strided(s.heads.x + head * batch.rows * rank, rank),
                 rows: rows, columns: rank)
         }
         s.attended.set(rows: batch.rows, columns: heads * a.valueDimension)
         multiplyHeads(w.valueUp, into: s.attended.x, offset: a.valueDimension, stride: heads * a.valueDimension, batch)
-        if quantizes { operations.quantize(s.attended.rows) }
+        if quantizes { kernels.quantize(s.attended.rows) }
         addToResidual(w.output, s.attended, bias: nil, norm: postNorm, batch)
     }
 
@@ -470,13 +470,13 @@ struct ForwardPass {
         _ matrices: [Matrix], into y: UnsafeMutablePointer<Float>, offset: Int, stride: Int, _ batch: Batch
     ) {
         let s = scratch
-        if quantizes { operations.quantize(s.heads.rows) }
+        if quantizes { kernels.quantize(s.heads.rows) }
         for (head, matrix) in matrices.enumerated() {
             s.expertRows[head] = s.heads.slice(from: head * batch.rows, count: batch.rows)
             s.products[head] = product(matrix, into: y + head * offset, stride: stride)
             s.products[head].activations = UnsafePointer(s.expertRows + head)
         }
-        operations.multiply(s.heads.rows, s.products, count: matrices.count)
+        kernels.multiply(s.heads.rows, s.products, count: matrices.count)
     }
 
     // MARK: - Recurrent layers
@@ -492,7 +492,7 @@ struct ForwardPass {
         for segment in batch.segments {
             let row = segment.firstRow
             let mixed = s.query + row * d.mixedWidth
-            operations.convolve(
+            kernels.convolve(
                 Strided(mixed, d.mixedWidth), state: segment.cache.convolution(layer: index), kernel: w.convolution, bias: nil,
                 rows: segment.rows, channels: d.mixedWidth, width: d.convolution, silu: true)
             let call = DeltaNetCall(
@@ -501,9 +501,9 @@ struct ForwardPass {
                 out: s.attended.x + row * d.valueWidth, epsilon: epsilon, rows: Int32(segment.rows),
                 key_heads: Int32(d.keyHeads), value_heads: Int32(d.valueHeads), key_dim: Int32(d.keyDimension),
                 value_dim: Int32(d.valueDimension), tiled: d.isTiled)
-            operations.deltaNet(call)
+            kernels.deltaNet(call)
         }
-        if quantizes { operations.quantize(s.attended.rows) }
+        if quantizes { kernels.quantize(s.attended.rows) }
         addToResidual(w.output, s.attended, bias: nil, norm: postNorm, batch)
     }
 
@@ -512,14 +512,14 @@ struct ForwardPass {
     ) {
         let s = scratch
         multiply(s.normed, product(w.input, into: s.query))
-        operations.copyRows(
+        kernels.copyRows(
             Strided(s.query + m.inner, m.inputWidth), to: Strided(s.mixerGate, m.mixedWidth), rows: batch.rows,
             columns: m.mixedWidth)
         s.attended.set(rows: batch.rows, columns: m.inner)
         for segment in batch.segments {
             let input = s.query + segment.firstRow * m.inputWidth
             let mixed = s.mixerGate + segment.firstRow * m.mixedWidth
-            operations.convolve(
+            kernels.convolve(
                 Strided(mixed, m.mixedWidth), state: segment.cache.convolution(layer: index), kernel: w.convolution,
                 bias: w.convolutionBias, rows: segment.rows, channels: m.mixedWidth, width: m.convolution, silu: true)
             let call = MambaCall(
@@ -527,9 +527,9 @@ struct ForwardPass {
                 state: segment.cache.state(layer: index), out: s.attended.x + segment.firstRow * m.inner, epsilon: epsilon,
                 rows: Int32(segment.rows), inner: Int32(m.inner), heads: Int32(m.heads), groups: Int32(m.groups),
                 state_size: Int32(m.stateSize), stride: Int32(m.inputWidth))
-            operations.mambaScan(call)
+            kernels.mambaScan(call)
         }
-        if quantizes { operations.quantize(s.attended.rows) }
+        if quantizes { kernels.quantize(s.attended.rows) }
         addToResidual(w.output, s.attended, bias: nil, norm: postNorm, batch)
     }
 
@@ -539,19 +539,19 @@ struct ForwardPass {
     ) {
         let s = scratch
         multiply(s.normed, product(w.input, into: s.query))
-        operations.multiplyElements(
+        kernels.multiplyElements(
             Strided(s.query, 3 * width), Strided(s.query + 2 * width, 3 * width), to: Strided(s.query, 3 * width),
             rows: batch.rows, columns: width)
         for segment in batch.segments {
-            operations.convolve(
+            kernels.convolve(
                 Strided(s.query + segment.firstRow * 3 * width, 3 * width), state: segment.cache.convolution(layer: index),
                 kernel: w.kernel, bias: nil, rows: segment.rows, channels: width, width: taps, silu: false)
         }
         s.attended.set(rows: batch.rows, columns: width)
-        operations.multiplyElements(
+        kernels.multiplyElements(
             Strided(s.query, 3 * width), Strided(s.query + width, 3 * width), to: Strided(s.attended.x, width),
             rows: batch.rows, columns: width)
-        if quantizes { operations.quantize(s.attended.rows) }
+        if quantizes { kernels.quantize(s.attended.rows) }
         addToResidual(w.output, s.attended, bias: nil, norm: postNorm, batch)
     }
 
@@ -564,17 +564,17 @@ struct ForwardPass {
         let one = shape.perLayerWidth
         let all = one * shape.layers.count
         s.normed.set(rows: batch.rows, columns: width)
-        operations.normalize(s.residual, nil, epsilon: epsilon, to: s.normed.x, s.normed.rows, quantizes: quantizes)
+        kernels.normalize(s.residual, nil, epsilon: epsilon, to: s.normed.x, s.normed.rows, quantizes: quantizes)
         var projection = input.projection
         projection.scale /= Float(width).squareRoot()
         multiply(s.normed, product(projection, into: s.perLayer))
         var embedding = input.embedding
         embedding.scale *= Float(one).squareRoot()
         for row in 0..<batch.rows {
-            operations.copyRow(tokens[row], of: embedding, to: s.perLayerRow)
+            kernels.copyRow(tokens[row], of: embedding, to: s.perLayerRow)
             for layer in shape.layers.indices {
                 let vector = s.perLayer + row * all + layer * one
-                operations.normalizeRow(vector, input.norm, epsilon: epsilon, count: one, to: vector)
+                kernels.normalizeRow(vector, input.norm, epsilon: epsilon, count: one, to: vector)
                 for i in 0..<one { vector[i] = (vector[i] + s.perLayerRow[layer * one + i]) * Float(0.5).squareRoot() }
             }
         }
@@ -584,15 +584,15 @@ struct ForwardPass {
         let s = scratch
         let (rows, one) = (batch.rows, shape.perLayerWidth)
         s.normed.set(rows: batch.rows, columns: width)
-        operations.normalize(s.residual, nil, epsilon: epsilon, to: s.normed.x, s.normed.rows, quantizes: quantizes)
+        kernels.normalize(s.residual, nil, epsilon: epsilon, to: s.normed.x, s.normed.rows, quantizes: quantizes)
         s.gated.set(rows: batch.rows, columns: one)
         multiply(s.normed, product(w.gate, into: s.gated.x))
         // The vectors of this layer take the place of `up` in the gated activation.
-        operations.copyRows(
+        kernels.copyRows(
             Strided(s.perLayer + index * one, one * shape.layers.count), to: Strided(s.part, one), rows: rows, columns: one)
-        operations.activate(.gelu, s.gated.x, up: s.part, gateBias: nil, upBias: nil, s.gated.rows, quantizes: quantizes)
+        kernels.activate(.gelu, s.gated.x, up: s.part, gateBias: nil, upBias: nil, s.gated.rows, quantizes: quantizes)
         multiply(s.gated, product(w.projection, into: s.branch))
-        operations.addToResidual(
+        kernels.addToResidual(
             s.branch, bias: nil, norm: w.norm, epsilon: epsilon, scale: 1, to: s.residual, rows: rows, columns: width)
     }
 }

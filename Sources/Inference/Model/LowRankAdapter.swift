@@ -8,7 +8,8 @@ package final class LowRankAdapter: Sendable {
     /// The number of bytes of its matrices.
     package let bytes: Int
     private let memory: Memory
-    private let factors: [UInt: Factor]
+    /// By the `identity` of the model's matrices, so that they also apply after the model was loaded again; nil where nothing changes.
+    private let factors: [Factor?]
 
     /// The two matrices for one matrix of the model, in the order of ``LowRankProduct``.
     private struct Factor: @unchecked Sendable {  // The memory is never written after `init`.
@@ -18,20 +19,21 @@ package final class LowRankAdapter: Sendable {
         var scale: Float
     }
 
-    /// - Parameter origins: the matrices of the model that an adapter may change.
+    /// - Parameter origins: where the matrices of the model come from.
     /// - Returns: nil if the adapter changes a matrix that is not used in the ordinary way, such as the embeddings, or has a
     ///   rank above 256. Such an adapter must be merged into the weights.
     /// - Throws: ``ModelError`` if the adapter does not fit the model.
-    init?(_ file: AdapterFile, for origins: [UInt: MatrixOrigin], model: GGUFFile) throws(ModelError) {
+    init?(_ file: AdapterFile, for origins: [MatrixOrigin], model: GGUFFile) throws(ModelError) {
         try file.check(model)
         guard let identity = file.identity else { return nil }
         self.identity = identity
-        let matrices = origins.filter { file.targets.contains($0.value.name) }
-        guard Set(matrices.map(\.value.name)) == file.targets else { return nil }
+        let matrices = origins.indices.filter { file.targets.contains(origins[$0].name) && origins[$0].isAdaptable }
+        guard Set(matrices.map { origins[$0].name }) == file.targets else { return nil }
         // First the sizes, then the values.
         var layout = MemoryLayoutBuilder()
-        var places: [(matrix: UInt, origin: MatrixOrigin, a: Int, b: Int)] = []
-        for (matrix, origin) in matrices.sorted(by: { $0.key < $1.key }) {
+        var places: [(matrix: Int, origin: MatrixOrigin, a: Int, b: Int)] = []
+        for matrix in matrices {
+            let origin = origins[matrix]
             guard let size = file.sizes(of: origin.name), size.rank <= OperationLimits.rank else { return nil }
             let (rank, padded) = (Self.padded(size.rank), Self.padded(origin.rowCount))
             let a = layout.reserve(size.columns * rank, of: Float.self)
@@ -39,7 +41,7 @@ package final class LowRankAdapter: Sendable {
         }
         memory = try Memory(bytes: layout.bytes)
         bytes = layout.bytes
-        var factors: [UInt: Factor] = [:]
+        var factors = [Factor?](repeating: nil, count: origins.count)
         for (matrix, origin, aOffset, bOffset) in places {
             guard let (aValues, bValues, size) = try file.factors(of: origin.name) else { return nil }
             let (rank, padded) = (Self.padded(size.rank), Self.padded(origin.rowCount))
@@ -67,7 +69,7 @@ package final class LowRankAdapter: Sendable {
     /// The product to add to `rows` rows of a product of the model, from `firstRow` on; nil if the adapter does not change
     /// its matrix.
     func term(for product: Product, _ input: Activations, firstRow: Int, rows: Int) -> LowRankProduct? {
-        guard let data = product.matrix.data, let factor = factors[UInt(bitPattern: data)] else { return nil }
+        guard let factor = factors[product.matrix.index] else { return nil }
         return LowRankProduct(
             x: input.x + firstRow * Int(input.columns), y: product.y + firstRow * Int(product.ldy), a: factor.a, b: factor.b,
             rows: Int32(rows), columns: factor.columns, rank: factor.rank, outputs: factor.outputs, padded: factor.padded,

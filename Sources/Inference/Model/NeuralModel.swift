@@ -2,18 +2,18 @@ internal import CKernels  // structures of calls
 internal import Foundation
 
 /// A decoder or encoder of any shape: its weights and its forward pass, described by a ``ModelShape`` and computed by
-/// ``Operations``.
+/// ``CPUKernels``.
 ///
 /// Not thread-safe: all calls share scratch memory, so only one call may run at a time.
 package final class NeuralModel {
     package let shape: ModelShape
     let weights: Weights
-    let pool: WorkerPool
-    private(set) var operations: any Operations
+    package let pool: WorkerPool
+    let kernels: CPUKernels
     let scratch: Scratch
     /// The segments of the current batch; the array is kept so that a pass allocates nothing.
     private var segments: [Segment] = []
-    var pass: ForwardPass { ForwardPass(shape: shape, weights: weights, operations: operations, scratch: scratch) }
+    var pass: ForwardPass { ForwardPass(shape: shape, weights: weights, kernels: kernels, scratch: scratch) }
 
     /// The maximum number of tokens per batch. Weights are read once per batch; with 256 rows, reading them is a small
     /// part of the work already, so larger batches would not be faster.
@@ -30,10 +30,10 @@ package final class NeuralModel {
         shape = try ModelShape(file: file)
         weights = try Weights(file: file, shape: shape, pool: pool, adapter: adapter, cache: cache)
         self.pool = pool
-        operations = CPUOperations(pool)
+        kernels = CPUKernels(pool)
         scratch = try Scratch(
             shape, batch: shape.pooling == nil ? min(batchSize, shape.contextLength) : batchSize,
-            hasUnits: weights.hasBlockScales && operations.sumsBlocks)
+            hasUnits: weights.hasBlockScales && kernels.sumsBlocks)
     }
 
     /// The number of bytes of weights that one generated token reads, without the KV cache.
@@ -98,44 +98,40 @@ package final class NeuralModel {
         }
     }
 
-    /// Measures the operations of the calls that `body` makes.
-    package func profile(_ body: () throws -> Void) rethrows -> [OperationTime] {
-        let plain = operations
-        let timed = TimedOperations(plain)
-        operations = timed
-        defer { operations = plain }
-        try body()
-        return timed.times
+    // MARK: - Measurements
+
+    /// The times of the operations of the passes that `body` makes.
+    package func profile(_ body: () throws -> Void) rethrows -> [OperationTime] { OperationTime.sums(of: try calls(of: body)) }
+
+    /// All operations of the passes that `body` makes, in order.
+    package func calls(of body: () throws -> Void) rethrows -> [OperationCall] {
+        let observer = OperationObserver(weights.origins)
+        try observe(observer, body)
+        return observer.calls
     }
 
-    /// All operations of the calls that `body` makes, in order.
-    func calls(of body: () throws -> Void) rethrows -> [OperationCall] {
-        let plain = operations
-        let timed = TimedOperations(plain, recordsCalls: true)
-        operations = timed
-        defer { operations = plain }
-        try body()
-        return timed.calls ?? []
-    }
-
-    /// Calls a function with the names and inputs of all matrices that the calls of `body` multiply with the activations of a batch;
-    /// of experts, those of each with its rows.
-    func observe(
-        _ input: @escaping (_ name: String, _ expert: (index: Int, count: Int), Activations) -> Void, _ body: () throws -> Void
+    /// Calls a function with the names of the tensors that the passes of `body` multiply with the activations of a batch, and with these
+    /// rows of activations; of experts, those of each with its rows.
+    package func observe(
+        _ input: @escaping (_ tensor: String, _ expert: (index: Int, count: Int), _ rows: ObservedRows) -> Void,
+        _ body: () throws -> Void
     ) rethrows {
-        let plain = operations
-        let (origins, experts) = (weights.origins, weights.expertOrigins)
-        operations = TimedOperations(plain) { activations, matrix in
-            guard let data = matrix.data.map({ UInt(bitPattern: $0) }) else { return }
-            if let origin = origins[data] {
-                input(origin.name, (0, 1), activations)
-            } else if let origin = experts[data] {
-                input(origin.name, (origin.expert, origin.experts), activations)
-            }
+        let observer = OperationObserver(weights.origins) { origin, rows in
+            guard origin.isAdaptable || origin.isOfExpert else { return }
+            input(
+                origin.name, origin.slice ?? (0, 1),
+                ObservedRows(values: rows.x, count: Int(rows.count), width: Int(rows.columns)))
         }
-        defer { operations = plain }
+        try observe(observer, body)
+    }
+
+    private func observe(_ observer: OperationObserver, _ body: () throws -> Void) rethrows {
+        kernels.observer = observer
+        defer { kernels.observer = nil }
         try body()
     }
+
+    // MARK: - Passes
 
     /// Computes one vector of length 1 for each of several texts, in one batch.
     ///
@@ -200,19 +196,8 @@ package final class NeuralModel {
         var sum = 0.0
         for (row, next) in tokens.dropFirst().enumerated() {
             pass.head(count: 1) { _ in row }
-            sum += operations.logProbability(of: next, logits)
+            sum += logits.logProbability(of: next)
         }
         return sum
-    }
-}
-
-extension Operations {
-    /// The natural logarithm of the probability of a token. Overwrites the logits.
-    func logProbability(of token: TokenID, _ logits: UnsafeMutableBufferPointer<Float>) -> Double {
-        guard let base = logits.baseAddress else { return 0 }
-        let maximum = logits[indexOfMaximum(base, count: logits.count)]
-        let chosen = logits[Int(token)]
-        let total = exponentials(base, maximum: maximum, inverseTemperature: 1, count: logits.count, to: base)
-        return Double(chosen - maximum) - log(Double(total))
     }
 }

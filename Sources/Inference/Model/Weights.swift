@@ -497,14 +497,8 @@ final class Weights {
     let wasCached: Bool
 
     private let memory: PackedMemory
-    /// Where the matrices come from that a low-rank adapter may change while the model runs: all that are multiplied with
-    /// the activations of a whole batch. By the address of their data.
-    let origins: [UInt: MatrixOrigin]
-    /// Where the matrices of experts come from.
-    let expertOrigins: [UInt: ExpertOrigin]
-
-    /// Parts of the names of tensors that are used in other ways.
-    private static let special = ["token_embd", "per_layer_token_embd", "output.weight", "attn_kv_b", "attn_k_b", "attn_v_b"]
+    /// Where the matrices come from, by their `identity`.
+    let origins: [MatrixOrigin]
 
     /// - Parameter cache: the cache of packed weights; nil for private memory. Not used with an adapter.
     init(
@@ -518,12 +512,7 @@ final class Weights {
         var packer = TensorPacker(
             file: file, adapter: adapter, pool: pool, base: memory.base, isPacked: memory.isFilled)
         tensors = try ModelTensors(shape, &packer)
-        origins = packer.origins.filter { origin in
-            // Older files have a tensor for each expert, such as blk.0.ffn_up.7.weight.
-            origin.value.name.split(separator: ".").count <= 4
-                && !Self.special.contains { origin.value.name.hasPrefix($0) || origin.value.name.hasBytes(of: "." + $0) }
-        }
-        expertOrigins = packer.expertOrigins
+        origins = packer.origins
         memory.finish()
         wantsQuantizedActivations = packer.hasIntegerMatrices
         hasBlockScales = packer.hasBlockScales

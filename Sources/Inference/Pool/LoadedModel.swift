@@ -13,7 +13,7 @@ package actor LoadedModel {
     package nonisolated let template: ChatTemplate
     private nonisolated let formats: (tools: ToolFormat?, thinking: ThinkingFormat?)
     private nonisolated let adapters = Mutex(Adapters())
-    private nonisolated let origins: [UInt: MatrixOrigin]
+    private nonisolated let origins: [MatrixOrigin]
     private nonisolated let vocabulary = Mutex<Task<TokenVocabulary, Never>?>(nil)
     /// The grammars of response formats and of tools' arguments.
     package nonisolated let grammars = GrammarCache(capacity: 64)
@@ -32,8 +32,6 @@ package actor LoadedModel {
     /// Identifies the files of the model and the adapter; nil if they cannot be examined.
     private nonisolated let identity: UInt64?
     private let model: NeuralModel
-    /// Only decodings use them, on the executor of the engine.
-    private nonisolated(unsafe) let operations: any Operations
     private let engine: Engine
     /// Whether a task runs the engine.
     private var isRunning = false
@@ -45,21 +43,32 @@ package actor LoadedModel {
 
     /// Opens, validates and packs the model at `path`, with the adapter file at the path `adapter`, if any.
     ///
-    /// - Parameter threads: number of worker threads; nil for the pool that all models share.
-    ///
+    /// - Parameters:
+    ///   - threads: number of worker threads; nil for the pool that all models share.
+    ///   - defaults: what is known of the file's model, such as by a catalogue; nil for nothing.
     /// - Throws: ``ModelError`` if the file cannot be used, ``TemplateError`` if its chat template cannot be read.
-    package static func load(path: String, adapter: String? = nil, threads: Int? = nil) async throws -> LoadedModel {
-        try await load(path: path, adapter: adapter, threads: threads, caches: CacheRegistry())
+    package static func load(
+        path: String, adapter: String? = nil, threads: Int? = nil, defaults: @escaping KnownDefaults = { _ in nil }
+    ) async throws -> LoadedModel {
+        try await load(path: path, adapter: adapter, threads: threads, defaults: defaults, caches: CacheRegistry())
     }
 
-    static func load(path: String, adapter: String?, threads: Int?, caches: CacheRegistry) async throws -> LoadedModel {
+    static func load(
+        path: String, adapter: String?, threads: Int?, defaults: @escaping KnownDefaults = { _ in nil }, caches: CacheRegistry
+    ) async throws -> LoadedModel {
         let executor = EngineExecutor()
         return try await executor.run {
-            try LoadedModel(path: path, adapter: adapter, threads: threads, caches: caches, executor: executor)
+            try LoadedModel(
+                path: path, adapter: adapter, threads: threads, catalogue: defaults, caches: caches, executor: executor)
         }
     }
 
-    private init(path: String, adapter: String?, threads: Int?, caches: CacheRegistry, executor: EngineExecutor) throws {
+    /// The default settings that are known for a file's model.
+    package typealias KnownDefaults = @Sendable (GGUFFile) throws(ModelError) -> ModelDefaults?
+
+    private init(
+        path: String, adapter: String?, threads: Int?, catalogue: KnownDefaults, caches: CacheRegistry, executor: EngineExecutor
+    ) throws {
         let clock = ContinuousClock()
         let start = clock.now
         let file = try GGUFFile(path: path)
@@ -87,12 +96,11 @@ package actor LoadedModel {
             ToolFormat(template: source) { name in tokenizer.vocabulary.specialToken(named: name).map(known.contains) ?? false },
             ThinkingFormat(template: source)
         )
-        defaults = try ModelDefaults(file: file, isSmall: model.packedBytes < 256 << 20)
+        defaults = try ModelDefaults(file: file, isSmall: model.packedBytes < 256 << 20, known: catalogue(file))
         self.path = path
         self.executor = executor
         self.caches = caches
         self.model = model
-        operations = model.operations
         origins = model.weights.origins
         hasMergedAdapter = adapterFile != nil
         fingerprint = adapterFile == nil ? try? file.fingerprint() : nil  // without one, the model has no probe
@@ -171,7 +179,7 @@ package actor LoadedModel {
         guard count <= sequence.contextSize else {
             throw GenerationFailure.promptTooLong(tokens: count, contextSize: sequence.contextSize)
         }
-        let scoring = ScoringWork(of: scored, after: prompt, operations: operations)
+        let scoring = ScoringWork(of: scored, after: prompt)
         try await run(scoring, in: sequence)
         return scoring.logProbability
     }
@@ -209,7 +217,6 @@ package actor LoadedModel {
         chat.minimumOptionalArgumentLogOdds = defaults.minimumOptionalArgumentLogOdds
         chat.minimumNextCallLogOdds = defaults.minimumNextCallLogOdds
         chat.minimumCallProbability = defaults.minimumCallProbability
-        chat.callsNamedTools = defaults.callsNamedTools
         if !chat.tools.callable.isEmpty { chat.grammar = argumentGrammar(try await grammarVocabulary) }
         return try await turn(request, TurnPlan(request, chat, TurnVocabulary(tokenizer)), in: sequence, receive: receive)
     }
@@ -240,7 +247,7 @@ package actor LoadedModel {
         }
         let events = TurnEvents()
         let decoding = try TurnDecoding(
-            request, plan: plan, tokenizer: tokenizer, operations: operations, contextSize: contextSize,
+            request, plan: plan, tokenizer: tokenizer, contextSize: contextSize,
             logitCount: shape.vocabularySize, isUnwanted: { events.isUnwanted }, send: events.send)
         try await run(decoding, in: sequence, events: events) {
             while true {

@@ -29,9 +29,9 @@ struct Sampler {
     ///
     /// - Parameter logits: `[vocabulary]`; overwritten.
     /// - Returns: nil if the logits have no finite maximum.
-    mutating func next(_ logits: UnsafeMutableBufferPointer<Float>, _ operations: any Operations) -> TokenID? {
+    mutating func next(_ logits: UnsafeMutableBufferPointer<Float>) -> TokenID? {
         penalize(logits)
-        guard let token = draw(logits, operations) else { return nil }
+        guard let token = draw(logits) else { return nil }
         remember(token)
         return token
     }
@@ -41,37 +41,32 @@ struct Sampler {
     ///
     /// - Parameter scratch: a buffer for at least one logit per candidate; overwritten.
     mutating func next(
-        _ logits: UnsafeMutableBufferPointer<Float>, among candidates: [TokenID], scratch: UnsafeMutableBufferPointer<Float>,
-        _ operations: any Operations
+        _ logits: UnsafeMutableBufferPointer<Float>, among candidates: [TokenID], scratch: UnsafeMutableBufferPointer<Float>
     ) -> TokenID? {
         for (index, token) in candidates.enumerated() { scratch[index] = logits[Int(token)] }
         let few = UnsafeMutableBufferPointer(rebasing: scratch[..<candidates.count])
-        return draw(few, operations).map { candidates[Int($0)] }
+        return draw(few).map { candidates[Int($0)] }
     }
 
     /// The same for candidates in ascending order, without a buffer: overwrites the logits.
-    mutating func next(
-        _ logits: UnsafeMutableBufferPointer<Float>, among candidates: [TokenID], _ operations: any Operations
-    ) -> TokenID? {
+    mutating func next(_ logits: UnsafeMutableBufferPointer<Float>, among candidates: [TokenID]) -> TokenID? {
         // A candidate's logit is never before its place.
         for (index, token) in candidates.enumerated() { logits[index] = logits[Int(token)] }
         let few = UnsafeMutableBufferPointer(rebasing: logits[..<candidates.count])
-        return draw(few, operations).map { candidates[Int($0)] }
+        return draw(few).map { candidates[Int($0)] }
     }
 
     /// Samples the next token from those whose mask bits are set; the logits of the others are set to -∞.
     ///
     /// The token is not remembered; call ``remember(_:)`` if it should be.
-    mutating func next(
-        _ logits: UnsafeMutableBufferPointer<Float>, mask: UnsafeBufferPointer<UInt32>, _ operations: any Operations
-    ) -> TokenID? {
+    mutating func next(_ logits: UnsafeMutableBufferPointer<Float>, mask: UnsafeBufferPointer<UInt32>) -> TokenID? {
         penalize(logits)
         for (index, word) in mask.enumerated() where word != .max {
             let first = index * 32
             for bit in 0..<min(32, logits.count - first) where word >> UInt32(bit) & 1 == 0 { logits[first + bit] = -.infinity }
         }
         if mask.count * 32 < logits.count { for index in mask.count * 32..<logits.count { logits[index] = -.infinity } }
-        return draw(logits, operations)
+        return draw(logits)
     }
 
     /// Makes the penalties apply to a token.
@@ -122,23 +117,22 @@ struct Sampler {
     /// Samples a token; nil if the logits have no finite maximum (a damaged model computes NaN).
     ///
     /// - Parameter logits: `[vocabulary]`; overwritten.
-    private mutating func draw(_ logits: UnsafeMutableBufferPointer<Float>, _ operations: any Operations) -> TokenID? {
-        guard let base = logits.baseAddress else { return nil }
-        let count = logits.count
-        let best = TokenID(operations.indexOfMaximum(base, count: count))
+    private mutating func draw(_ logits: UnsafeMutableBufferPointer<Float>) -> TokenID? {
+        guard !logits.isEmpty else { return nil }
+        let best = TokenID(logits.indexOfMaximum)
         let maximum = logits[Int(best)]
         guard maximum.isFinite else { return nil }
         if settings.isGreedy { return best }
 
         if settings.keepsAll(of: logits.count) {
             // No order is needed, so nothing is sorted: that would take longer than the model for 100,000 tokens.
-            let total = operations.exponentials(
-                base, maximum: maximum, inverseTemperature: Float(1 / settings.temperature), count: count, to: base)
+            let total = logits.exponentials(
+                maximum: maximum, inverseTemperature: Float(1 / settings.temperature), to: logits)
             guard total.isFinite, total >= 1 else { return nil }
             return TokenID(index(atShare: random.unit(), of: UnsafeBufferPointer(logits)) ?? Int(best))
         }
         // Computes exp(logit − maximum) in place: weights relative to the most probable token, whose weight is 1.
-        let total = operations.exponentials(base, maximum: maximum, inverseTemperature: 1, count: count, to: base)
+        let total = logits.exponentials(maximum: maximum, to: logits)
         guard total.isFinite, total >= 1 else { return nil }
         keepPlausible(UnsafeBufferPointer(logits), total: total)
         var sum: Float = 0

@@ -9,15 +9,12 @@ struct StopMatcher {
     /// once the text has begun in another way.
     private var openings: [[UInt8]]
     private var callableTools: [String]
-    /// Whether a first sentence that names a tool is a call of it.
-    private let callsNamedTools: Bool
     /// The tool of the call that the text began with.
     private(set) var calledTool: String?
 
-    init(_ stops: [String], openings: [String] = [], callableTools: [String] = [], callsNamedTools: Bool = false) {
+    init(_ stops: [String], openings: [String] = [], callableTools: [String] = []) {
         self.stops = stops.filter { !$0.isEmpty }.map { Array($0.utf8) }
         self.openings = openings.map { Array($0.drop(while: \.isWhitespace).utf8) }.filter { !$0.isEmpty }
-        self.callsNamedTools = callsNamedTools
         self.callableTools = callableTools
     }
 
@@ -53,7 +50,7 @@ struct StopMatcher {
         if let opening = openings.first(where: { held[start...].starts(with: $0) }) { return stopped(at: start, opening) }
         var isOpen = openings.contains { $0.starts(with: held[start...]) }
         if !callableTools.isEmpty {
-            switch CallBeginning(of: held, tools: callableTools, callsNamedTools: callsNamedTools) {
+            switch CallBeginning(of: held, tools: callableTools) {
             case .open: isOpen = true
             case .call(let tool):
                 calledTool = tool
@@ -71,11 +68,6 @@ struct StopMatcher {
     /// Returns the text held back, at the end of the response, up to a stop string in it.
     mutating func finish() -> String {
         if isAtBeginning {
-            if case .call(let tool) = CallBeginning(of: held + [0x0A], tools: callableTools, callsNamedTools: callsNamedTools) {
-                calledTool = tool
-                held.removeAll()
-                return ""
-            }
             (openings, callableTools) = ([], [])
             return append("").text + finish()
         }
@@ -96,50 +88,9 @@ enum CallBeginning: Equatable {
     private static let nameKeys = ["name", "function", "tool", "tool_name"]
     private static let fences = ["```json", "```"]
 
-    /// The first sentence may have this number of bytes.
-    private static let maximumSentence = 200
-
-    init(of text: [UInt8], tools: [String], callsNamedTools: Bool = false) {
-        self.init(of: text, tools: tools)
-        guard callsNamedTools, self == .text else { return }
-        // “To find the number, I will call the `findContact` function”: such a model does not call it.
-        let sentence = Self.firstSentence(of: text)
-        let words = sentence.split { !Self.isInName($0) }
-        let named = tools.filter { tool in
-            let name = Array(tool.utf8)
-            return words.contains { $0.elementsEqual(name) }
-                && (Self.isIdentifier(name) || sentence.contains(Array("`\(tool)`".utf8)))
-        }
-        let isWhole = sentence.count < text.count || text.count >= Self.maximumSentence
-        if !isWhole {
-            self = .open
-        } else if named.count == 1 {
-            self = .call(tool: named[0])
-        }
-    }
-
-    private static func firstSentence(of text: [UInt8]) -> ArraySlice<UInt8> {
-        let start = text.firstIndex { !isSpace($0) } ?? text.endIndex
-        let end = text.indices.first { index in
-            if index <= start || !isSpace(text[index]) { return false }
-            return text[index] == 0x0A || [UInt8(ascii: "."), UInt8(ascii: "!"), UInt8(ascii: "?")].contains(text[index - 1])
-        }
-        return text[..<(end ?? text.endIndex)]
-    }
-
     static func isSpace(_ byte: UInt8) -> Bool { byte == 0x20 || byte == 0x09 || byte == 0x0A || byte == 0x0D }
 
-    private static func isInName(_ byte: UInt8) -> Bool {
-        byte == UInt8(ascii: "_") || byte == UInt8(ascii: "-") || (0x30...0x39).contains(byte)
-            || (0x61...0x7A).contains(byte | 0x20)
-    }
-
-    /// Whether a name is not a word of a language: find_contact, findContact.
-    private static func isIdentifier(_ name: [UInt8]) -> Bool {
-        name.contains(UInt8(ascii: "_")) || name.dropFirst().contains { (0x41...0x5A).contains($0) }
-    }
-
-    private init(of text: [UInt8], tools: [String]) {
+    init(of text: [UInt8], tools: [String]) {
         var rest = text[...]
         func skipSpace() { rest = rest.drop(while: Self.isSpace) }
         /// Whether the rest begins with a text; nil if it ends before that is certain.

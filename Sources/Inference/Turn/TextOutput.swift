@@ -72,10 +72,9 @@ struct TextOutput {
     var calledTool: String? { stops.calledTool }
 
     init(
-        stops: [String] = [], openings: [String] = [], trimsStart: Bool = false, callableTools: [String] = [],
-        callsNamedTools: Bool = false
+        stops: [String] = [], openings: [String] = [], trimsStart: Bool = false, callableTools: [String] = []
     ) {
-        self.stops = StopMatcher(stops, openings: openings, callableTools: callableTools, callsNamedTools: callsNamedTools)
+        self.stops = StopMatcher(stops, openings: openings, callableTools: callableTools)
         self.trimsStart = trimsStart
         countsBytes = !stops.isEmpty || !openings.isEmpty || !callableTools.isEmpty
     }

@@ -37,7 +37,7 @@ final class TokenChooser {
     /// Returns the next token; nil if no token can be drawn.
     func choose(
         _ step: GrammarCursor.Step, _ decoder: inout GrammarCursor, _ sampler: inout Sampler,
-        _ logits: UnsafeMutableBufferPointer<Float>, remaining: Int, _ operations: any Operations
+        _ logits: UnsafeMutableBufferPointer<Float>, remaining: Int
     ) -> TokenID? {
         var banned: [TokenID] = []
         if case .many = step, !isPrepared { prepareMask(&decoder) }
@@ -50,7 +50,7 @@ final class TokenChooser {
                 let left = banned.isEmpty ? few : few.filter { !banned.contains($0) }
                 if left.isEmpty { return decoder.closingToken }
                 drawn = scratch.withUnsafeMutableBufferPointer {
-                    sampler.next(logits, among: left, scratch: $0, operations)
+                    sampler.next(logits, among: left, scratch: $0)
                 }
             default:
                 // Sampling overwrites the logits, so each attempt works on a copy.
@@ -58,7 +58,7 @@ final class TokenChooser {
                     if let source = logits.baseAddress {
                         copy.baseAddress?.update(from: source, count: min(copy.count, logits.count))
                     }
-                    return mask.withUnsafeBufferPointer { sampler.next(copy, mask: $0, operations) }
+                    return mask.withUnsafeBufferPointer { sampler.next(copy, mask: $0) }
                 }
             }
             guard let token = drawn else { return nil }

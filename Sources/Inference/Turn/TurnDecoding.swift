@@ -9,7 +9,6 @@ internal import Grammar
 final class TurnDecoding: SequenceWork {
     private let request: GenerationRequest
     private let tokenizer: Tokenizer
-    private let operations: any Operations
     private let contextSize: Int
     private let logitCount: Int
     private let send: (TurnEvent) -> Void
@@ -53,12 +52,11 @@ final class TurnDecoding: SequenceWork {
     /// - Throws: ``GenerationFailure/budgetTooSmall(needed:available:)``, or ``GenerationFailure/promptTooLong(tokens:contextSize:)``
     ///   if the prompt leaves no room for the tokens with which the turn begins in any case and one more.
     init(
-        _ request: GenerationRequest, plan: TurnPlan, tokenizer: Tokenizer, operations: any Operations, contextSize: Int,
+        _ request: GenerationRequest, plan: TurnPlan, tokenizer: Tokenizer, contextSize: Int,
         logitCount: Int, isUnwanted: @escaping () -> Bool = { false }, send: @escaping (TurnEvent) -> Void
     ) throws {
         self.request = request
         self.tokenizer = tokenizer
-        self.operations = operations
         self.contextSize = contextSize
         self.logitCount = logitCount
         self.isUnwanted = isUnwanted
@@ -119,8 +117,7 @@ final class TurnDecoding: SequenceWork {
         start = tokens.count
         generated = 0
         text = TextOutput(
-            stops: phase.stopStrings, openings: phase.openings, trimsStart: phase.trimsStart, callableTools: phase.callableTools,
-            callsNamedTools: phase.callsNamedTools)
+            stops: phase.stopStrings, openings: phase.openings, trimsStart: phase.trimsStart, callableTools: phase.callableTools)
         switch phase.kind {
         case .free: state = .free(FreeState(loops: phase.detectsLoops ? LoopDetector() : nil))
         case .constrained(let grammar):
@@ -318,8 +315,8 @@ final class TurnDecoding: SequenceWork {
             let open = following(options)
             // After the prompt there is nothing to choose yet if all options begin in the same way.
             guard open.count > 1 else { return }
-            let score = RowScores(logits, top: request.topScores, operations)
-            guard let token = sampler.next(logits, among: open, operations) else { throw GenerationFailure.unusableLogits }
+            let score = RowScores(logits, top: request.topScores)
+            guard let token = sampler.next(logits, among: open) else { throw GenerationFailure.unusableLogits }
             accept(token, isForced: false, score?.score(of: token))
         case .comparison:
             guard case .comparison(let one, let other) = phase.kind else { return }
@@ -334,11 +331,11 @@ final class TurnDecoding: SequenceWork {
             end = PhaseEnd(reason: .maximumTokens)
             return
         }
-        let score = RowScores(logits, top: request.topScores, operations)
+        let score = RowScores(logits, top: request.topScores)
         for token in phase.bannedTokens { logits[Int(token)] = -.infinity }
         if generated == 0 {
             if let (tokens, fences, minimum) = phase.callTokens {
-                if operations.probability(of: tokens, logits) < minimum {
+                if logits.probability(of: tokens) < minimum {
                     for token in tokens { logits[Int(token)] = -.infinity }
                 } else if let best = tokens.max(by: { logits[Int($0)] < logits[Int($1)] }), fences.contains(best) {
                     free.replacement = best
@@ -349,7 +346,7 @@ final class TurnDecoding: SequenceWork {
             }
             for token in phase.bannedFirstTokens { logits[Int(token)] = -.infinity }
         }
-        guard let token = free.replacement ?? sampler.next(logits, operations) else { throw GenerationFailure.unusableLogits }
+        guard let token = free.replacement ?? sampler.next(logits) else { throw GenerationFailure.unusableLogits }
         free.replacement = nil
         count()
         // Checked before the model's stop tokens, because a stop token of the phase may be one of them.
@@ -384,7 +381,7 @@ final class TurnDecoding: SequenceWork {
     private func takeConstrained(
         _ logits: UnsafeMutableBufferPointer<Float>, _ constrained: inout ConstrainedState
     ) throws {
-        let score = RowScores(logits, top: request.topScores, operations)
+        let score = RowScores(logits, top: request.topScores)
         while end == nil {
             let step = constrained.step ?? nextStep(&constrained)
             constrained.step = nil
@@ -395,7 +392,7 @@ final class TurnDecoding: SequenceWork {
             case .few, .many:
                 let remaining = constrained.limit - generated
                 if let token = constrained.chooser.choose(
-                    step, &constrained.decoder, &sampler, logits, remaining: remaining, operations)
+                    step, &constrained.decoder, &sampler, logits, remaining: remaining)
                 {
                     guard !tokenizer.stopTokens.contains(token) else {
                         count()

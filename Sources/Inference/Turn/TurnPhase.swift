@@ -37,8 +37,6 @@ struct TurnPhase {
     var bannedFirstTokens: [TokenID] = []
     /// Tools that are called if the text begins with a call of them.
     var callableTools: [String] = []
-    /// Whether a first sentence that names one of these tools is a call of it.
-    var callsNamedTools = false
     /// If the first token is one of these with at least this probability, the phase ends with a wish to call, or begins with the
     /// most probable of `fences`: a block of code may be a call or an answer, which its text shows. Otherwise none of these can be
     /// the first token.

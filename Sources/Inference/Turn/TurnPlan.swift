@@ -60,8 +60,6 @@ struct ChatTurn: Sendable {
     var minimumCallProbability: Double?
     /// The context size, for errors.
     var contextSize = 0
-    /// See ``ModelDefaults``.
-    var callsNamedTools = false
     /// The grammar of all arguments of a tool, or of one of them, compiled when a call needs it.
     var grammar: @Sendable (ChatTool, ChatTool.Property?) throws -> Grammar? = { _, _ in nil }
 }
@@ -247,12 +245,9 @@ struct TurnPlan {
         phase.trimsStart = hasThought
         if let format {
             callTriggers(format, in: &phase)
-            if !chat.tools.onlyCalls, request.grammar == nil {
-                phase.callsNamedTools = chat.callsNamedTools
-                if let minimum = chat.minimumCallProbability {
-                    let fences = firstTokens(ToolFormat.fences)
-                    phase.callTokens = (callTokens(format).union(fences).sorted(), fences, minimum)
-                }
+            if !chat.tools.onlyCalls, request.grammar == nil, let minimum = chat.minimumCallProbability {
+                let fences = firstTokens(ToolFormat.fences)
+                phase.callTokens = (callTokens(format).union(fences).sorted(), fences, minimum)
             }
         } else if let format = chat.toolFormat, chat.tools.areInPrompt {
             // Tools that must not be called now must not be called in the answer text either.

@@ -2,6 +2,7 @@ import ArgumentParser
 import Foundation
 import FoundationModelsTraining
 import Inference
+import ModelTools
 
 extension Adapter {
     struct Merge: AsyncParsableCommand {

@@ -3,6 +3,7 @@ import Foundation
 import FoundationModels
 public import FoundationModelsTraining
 import Inference
+import ModelInstallation
 
 extension Adapter {
     struct Train: AsyncParsableCommand {

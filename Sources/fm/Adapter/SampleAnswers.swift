@@ -1,6 +1,7 @@
 import Foundation
 import FoundationModelsTraining
 import Inference
+import ModelInstallation
 
 /// Answers to prompts of the data by the model alone and with an adapter, side by side.
 struct SampleAnswers {
@@ -22,7 +23,7 @@ struct SampleAnswers {
 
     func show() async throws {
         guard !prompts.isEmpty else { return }
-        let loaded = try await LoadedModel.load(path: model)
+        let loaded = try await LoadedModel.load(path: model, defaults: ModelCatalogue.defaults)
         let factors = try await loaded.adapter(path: adapter)
         for prompt in prompts {
             Message.say("\n> \(prompt.messages.last?.content ?? "")")

@@ -5,6 +5,7 @@ import Foundation
 import FoundationModels
 import FoundationModelsGGUF
 import Inference
+import ModelInstallation
 import Safety
 import Synchronization
 

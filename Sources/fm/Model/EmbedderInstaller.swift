@@ -1,5 +1,7 @@
 import Foundation
 import Inference
+import ModelInstallation
+import ModelTools
 
 /// Downloads a model for embeddings as a Hugging Face folder, verifies its files and imports it.
 struct EmbedderInstaller {

@@ -1,5 +1,7 @@
 import Foundation
 import Inference
+import ModelInstallation
+import ModelTools
 
 /// A model in the Hugging Face form that is downloaded to be imported. An interrupted download is continued by the next call.
 struct HubFolder {

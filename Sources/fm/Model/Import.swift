@@ -1,6 +1,8 @@
 import ArgumentParser
 import Foundation
 import Inference
+import ModelInstallation
+import ModelTools
 
 extension Model {
     struct Import: AsyncParsableCommand {

@@ -1,6 +1,7 @@
 import ArgumentParser
 import Foundation
 import Inference
+import ModelTools
 
 /// A search for a mixture: measures, chooses, writes, and measures the result.
 struct MixtureRun: Sendable {

@@ -1,6 +1,7 @@
 import ArgumentParser
 import Foundation
 import Inference
+import ModelInstallation
 
 struct Model: AsyncParsableCommand {
     static let configuration = CommandConfiguration(

@@ -2,6 +2,7 @@ import ArgumentParser
 import Foundation
 import FoundationModels
 import Inference
+import ModelInstallation
 
 /// The model and the adapter of commands that answer.
 enum ModelChoice {

@@ -1,5 +1,6 @@
 import Foundation
 import Inference
+import ModelInstallation
 import Synchronization
 
 /// The reason why a model could not be installed, with a readable description.

@@ -1,6 +1,7 @@
 import ArgumentParser
 import Foundation
 import Inference
+import ModelInstallation
 
 extension Model {
     struct Recommend: ParsableCommand {

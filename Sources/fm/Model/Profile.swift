@@ -1,6 +1,7 @@
 import ArgumentParser
 import Foundation
 import Inference
+import ModelTools
 
 extension Model {
     struct Profile: AsyncParsableCommand {

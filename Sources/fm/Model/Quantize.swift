@@ -2,6 +2,8 @@ import ArgumentParser
 import Foundation
 import FoundationModelsTraining
 import Inference
+import ModelInstallation
+import ModelTools
 
 extension Model {
     struct Quantize: AsyncParsableCommand {

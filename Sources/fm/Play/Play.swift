@@ -3,6 +3,7 @@ import Foundation
 import FoundationModels
 import FoundationModelsGGUF
 import Inference
+import ModelInstallation
 import Synchronization
 
 struct Play: AsyncParsableCommand {

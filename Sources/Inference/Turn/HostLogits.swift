@@ -1,0 +1,36 @@
+internal import CKernels
+internal import Foundation
+
+/// Logits in the memory of this process, of all tokens or of some: the arithmetic of sampling and scoring. Wherever a model computes them,
+/// they are computed with here on the calling thread, with the kernels for its processor.
+typealias HostLogits = UnsafeMutableBufferPointer<Float>
+
+extension HostLogits {
+    /// The index of the first maximum; 0 if there is none.
+    var indexOfMaximum: Int {
+        guard let baseAddress else { return 0 }
+        return Int(ck_kernels_best().pointee.argmax(baseAddress, Int32(count)))
+    }
+
+    /// Writes exp((logit − maximum) · inverseTemperature) to as many elements of `output`, which may be these logits. Returns the sum.
+    func exponentials(maximum: Float, inverseTemperature: Float = 1, to output: HostLogits) -> Float {
+        guard let baseAddress, let target = output.baseAddress, output.count >= count else { return 0 }
+        return ck_kernels_best().pointee.exp_shifted(baseAddress, maximum, inverseTemperature, Int32(count), target)
+    }
+
+    /// The natural logarithm of the probability of a token. Overwrites the logits.
+    func logProbability(of token: TokenID) -> Double {
+        guard !isEmpty else { return 0 }
+        let maximum = self[indexOfMaximum]
+        let chosen = self[Int(token)]
+        let total = exponentials(maximum: maximum, to: self)
+        return Double(chosen - maximum) - log(Double(total))
+    }
+
+    /// The probability that the next token is one of a few.
+    func probability(of tokens: [TokenID]) -> Double {
+        guard let maximum = self.max(), maximum.isFinite else { return 0 }
+        func weight(_ logit: Float) -> Double { Double(exp(logit - maximum)) }
+        return tokens.reduce(0) { $0 + weight(self[Int($1)]) } / reduce(0) { $0 + weight($1) }
+    }
+}
