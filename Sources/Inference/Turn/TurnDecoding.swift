@@ -78,7 +78,7 @@ final class TurnDecoding: SequenceWork {
         sampler = Sampler(request.sampling) { token in
             tokenizer.text(of: token).contains { Self.breaks.contains($0) }
         }
-        proposal = Proposal(prompt: request.proposesTokens && request.batchesForcedTokens ? tokens : nil)
+        proposal = Proposal(request.proposesTokens && request.batchesForcedTokens ? LookupDraft(prompt: tokens) : nil)
         result.usage.promptTokens = request.tokens.count
         phase = first.phase ?? TurnPhase(kind: .free)
         state = .comparison
