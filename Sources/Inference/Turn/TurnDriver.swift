@@ -92,7 +92,7 @@ final class TurnDriver: SequenceWork {
         sampler = Sampler(request.sampling) { token in
             tokenizer.text(of: token).contains { Self.breaks.contains($0) }
         }
-        proposal = Proposal(prompt: request.proposesTokens && request.batchesForcedTokens ? tokens : nil)
+        proposal = Self.proposal(request, after: tokens)
         result.usage.promptTokens = request.tokens.count
         phase = first.phase ?? TurnPhase(kind: .free)
         begin(first)
@@ -100,6 +100,10 @@ final class TurnDriver: SequenceWork {
 
     /// The characters that end what DRY compares.
     private static let breaks = Set("\n:\"*".utf8)
+
+    private static func proposal(_ request: GenerationRequest, after tokens: [TokenID]) -> Proposal {
+        Proposal(request.proposesTokens && request.batchesForcedTokens ? LookupDraft(prompt: tokens) : nil)
+    }
 
     var wantsPromptLogits: Bool { true }
     var position: Int? { question?.position ?? sequence.position }
@@ -177,6 +181,7 @@ final class TurnDriver: SequenceWork {
         let step = try plan.next(after: end)
         if let prompt = step.prompt { try restart(prompt) }
         sequence.keep(sequence.promptCount + step.keep)
+        proposal.keep(sequence.count)
         for token in step.append {
             sequence.append(token)
             proposal.append(token)
@@ -191,7 +196,7 @@ final class TurnDriver: SequenceWork {
         }
         sequence = TurnSequence(prompt, promptCount: prompt.count, valid: 0, maximumTokens: request.maximumTokens)
         sequenceBranch = newBranch(isKept: true)
-        proposal = Proposal(prompt: request.proposesTokens && request.batchesForcedTokens ? prompt : nil)
+        proposal = Self.proposal(request, after: prompt)
         result.usage.promptTokens = prompt.count
         times.restart()
     }
@@ -203,6 +208,7 @@ final class TurnDriver: SequenceWork {
         // A token may contain the end of the text and the beginning of the stop string.
         let last = start + count < sequence.count ? sequence.tokens[start + count] : nil
         sequence.keep(start + count)
+        proposal.keep(sequence.count)
         let rest = text.bytes - (count > 0 ? text.ends[count - 1] : 0)
         guard let last, rest > 0 else { return }
         for token in tokenizer.encode(continuation: String(decoding: tokenizer.text(of: last).prefix(rest), as: UTF8.self)) {
