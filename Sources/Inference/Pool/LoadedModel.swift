@@ -31,7 +31,8 @@ package actor LoadedModel {
     package nonisolated let threads: Int
     /// Identifies the files of the model and the adapter; nil if they cannot be examined.
     private nonisolated let identity: UInt64?
-    private let model: NeuralModel
+    /// Computes in this actor; memory for sequences may be made on any thread.
+    private nonisolated(unsafe) let model: any TokenModel
     private let engine: Engine
     /// Whether a task runs the engine.
     private var isRunning = false
@@ -121,7 +122,7 @@ package actor LoadedModel {
     ) throws -> SequenceState {
         let size = min(max(1, contextSize), shape.contextLength)
         return SequenceState(
-            cache: try KVCache(shape: shape, capacity: size, format: format, adapter: adapter), contextSize: size,
+            cache: try model.makeMemory(capacity: size, format: format, adapter: adapter), contextSize: size,
             registry: sharesCache ? caches : nil)
     }
 
@@ -174,7 +175,7 @@ package actor LoadedModel {
         of continuation: [TokenID], after prompt: [TokenID], in sequence: SequenceState
     ) async throws -> Double {
         guard !prompt.isEmpty else { throw GenerationFailure.emptyPrompt }
-        let scored = Array(continuation.prefix(NeuralModel.batchSize - 1))
+        let scored = Array(continuation.prefix(EngineLimits.passTokens - 1))
         let count = prompt.count + 1 + scored.count
         guard count <= sequence.contextSize else {
             throw GenerationFailure.promptTooLong(tokens: count, contextSize: sequence.contextSize)
@@ -372,7 +373,7 @@ package actor LoadedModel {
             let (cache, count) = caches.longestPrefix(of: tokens, where: { $0.isOf(format, adapter) })
         else { return 0 }
         // The copy shares the pages, so that the sequence can be used again immediately.
-        nonisolated(unsafe) let copy = try KVCache(shape: shape, capacity: cache.capacity, format: format, adapter: adapter)
+        nonisolated(unsafe) let copy = try model.makeMemory(capacity: cache.capacity, format: format, adapter: adapter)
         try copy.copyPrefix(of: cache, count: count)
         if copy.tokens.isEmpty { return 0 }
         let file = CacheFile(url: url, model: identity)
@@ -393,8 +394,9 @@ package actor LoadedModel {
     ) async throws -> Int {
         guard let identity = identity(with: adapter) else { return 0 }
         let file = CacheFile(url: url, model: identity)
-        return try await EngineExecutor().run { [shape, caches] in
-            let cache = try file.read(shape: shape, format: format, adapter: adapter)
+        nonisolated(unsafe) let model = model
+        return try await EngineExecutor().run { [caches] in
+            let cache = try file.read(for: model, format: format, adapter: adapter)
             return caches.release(cache) ? cache.tokens.count : 0
         }
     }
@@ -413,7 +415,7 @@ package actor LoadedModel {
 /// The engine's state of a conversation: its KV cache. Any actor may hold a reference, but only ``LoadedModel``
 /// accesses the contents.
 package final class SequenceState: @unchecked Sendable {  // The cache is used under `lock`, on the engine's executor.
-    let cache: KVCache
+    let cache: any SequenceMemory
     package let contextSize: Int
     let lock = AsyncLock()
     package var adapter: LowRankAdapter? { cache.adapter }
@@ -421,7 +423,7 @@ package final class SequenceState: @unchecked Sendable {  // The cache is used u
 
     private let registry: CacheRegistry?
 
-    init(cache: KVCache, contextSize: Int, registry: CacheRegistry?) {
+    init(cache: any SequenceMemory, contextSize: Int, registry: CacheRegistry?) {
         self.cache = cache
         self.contextSize = contextSize
         self.registry = registry

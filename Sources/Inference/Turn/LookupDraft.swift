@@ -13,14 +13,11 @@ struct DraftBudget {
     /// measured). Every sequence waits for it.
     init(sequences: Int) {
         let row = 0.08
-        maximum = max(0, Self.maximumRows / sequences - 1)
+        maximum = max(0, EngineLimits.fewRows / sequences - 1)
         cost = row * Double(sequences) / (1 + row * Double(sequences - 1))
     }
 
     init(maximum: Int, cost: Double) { (self.maximum, self.cost) = (maximum, cost) }
-
-    /// The number of rows of a pass up to which proposals are processed.
-    static let maximumRows = 16
 }
 
 /// Proposes the next tokens of a text that repeats parts of itself or of its prompt: those that followed the last occurrence
@@ -190,7 +187,7 @@ struct Proposal {
     /// - Parameter prompt: the tokens before the response; nil to propose nothing.
     init(prompt: [TokenID]?) {
         draft = prompt.map { LookupDraft(prompt: $0) }
-        if draft != nil { tokens.reserveCapacity(DraftBudget.maximumRows) }
+        if draft != nil { tokens.reserveCapacity(EngineLimits.fewRows) }
     }
 
     /// Ends the last proposal: its rows have been taken.

@@ -255,7 +255,7 @@ final class TurnDecoding: SequenceWork {
             case .forced(let forced):
                 try accept(request.batchesForcedTokens ? forced : forced.prefix(1), isForced: true, in: &constrained)
                 // Long forced texts are processed in parts, so that other requests and a cancellation need not wait.
-                guard self.tokens.count - valid >= NeuralModel.batchSize else { return nil }
+                guard self.tokens.count - valid >= EngineLimits.passTokens else { return nil }
                 flush(&tokens)
                 return WantedLogits.processOnly
             case .few(let few):
