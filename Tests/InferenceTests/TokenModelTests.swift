@@ -168,8 +168,8 @@ private final class ChoiceWork: SequenceWork {
         let prompt = letters + [letters[0], letters[1], letters[7], letters[8]] + letters[..<3]
         var request = GenerationRequest(tokens: prompt, sampling: .greedy, maximumTokens: 60)
         var text = ""
-        func turn() throws -> TurnDecoding {
-            try TurnDecoding(
+        func turn() throws -> TurnDriver {
+            try TurnDriver(
                 request, plan: TurnPlan(request, ChatTurn(), TurnVocabulary(tokenizer)), tokenizer: tokenizer, contextSize: 500,
                 logitCount: model.limits.vocabularySize
             ) { event in if case .text(let piece) = event { text += piece.text } }
