@@ -283,6 +283,7 @@ private final class ChoiceWork: SequenceWork {
 
             func next(_ tokens: inout [TokenID], draft: DraftBudget) -> WantedLogits? {
                 steps += 1
+                position = nil
                 guard steps <= 2 else { return nil }
                 // Other tokens follow the second one; then the sequence itself goes on.
                 (branch, position) = steps == 1 ? (WorkBranch(number: 1, isKept: false), 2) : (nil, 3)
