@@ -186,12 +186,13 @@ final class Engine {
     }
 
     private func begin(_ branch: WorkBranch, of job: Job) throws {
-        let cache = try model.makeMemory(capacity: job.cache.capacity, format: job.cache.format, adapter: job.cache.adapter)
+        let own = job.cache
+        let cache = try model.makeMemory(capacity: own.capacity, format: own.format, adapter: own.adapter)
         let position = job.work.position ?? 0
         let contents = job.work.tokens(in: 0..<position) + job.tokens
         // Without memory for a copy, the tokens are computed.
-        let own = job.cache.reusablePrefix(of: Array(contents))
-        if own > 0 { try? cache.copyPrefix(of: job.cache, count: own) }
+        let known = own.reusablePrefix(of: Array(contents))
+        if known > 0 { try? cache.copyPrefix(of: own, count: known) }
         try? caches.copyPrefix(to: cache, for: Array(contents))
         let cached = cache.rewind(to: cache.reusablePrefix(of: Array(contents), limit: position))
         job.tokens.removeAll(keepingCapacity: true)
@@ -233,7 +234,7 @@ final class Engine {
         scheduler.remove(job.id)
         leaveBranch(job)
         job.cache.lastUse = job.id
-        caches.trim { cache in jobs.values.contains { $0.uses(cache) } }
+        caches.trim { cache in jobs.values.contains { $0.cache === cache || $0.branch?.cache === cache } }
         job.completion(result)
     }
 
@@ -287,7 +288,9 @@ final class Engine {
     /// oldest goes on alone with the last memory, or the newest fails.
     private func reserveMemory() {
         var waiting: [Scheduler.Chunk] = []
-        func isInUse(_ cache: any SequenceMemory) -> Bool { jobs.values.contains { $0.uses(cache) } }
+        func isInUse(_ cache: any SequenceMemory) -> Bool {
+            jobs.values.contains { $0.cache === cache || $0.branch?.cache === cache }
+        }
         chunks.removeAll { chunk in
             guard let job = jobs[chunk.id] else { return true }
             let bytes = job.current.bytesToReserve(chunk.count)
@@ -333,7 +336,7 @@ final class Engine {
             case .first(let count):
                 for row in start..<max(start, min(job.processed, count)) { rows.append(first + row - start, of: job) }
             case .candidates where job.remaining == 0: choices.append(first + chunk.count - 1, of: job)
-            case .candidates, .processOnly: break
+            case .candidates, .processOnly, .blocked: break
             }
         }
         take(rows, candidates: nil)
@@ -422,8 +425,6 @@ private final class Job {
     var branch: (id: WorkBranch, cache: any SequenceMemory)?
     /// The memory of the sequence or the branch on which the work is.
     var current: any SequenceMemory { branch?.cache ?? cache }
-
-    func uses(_ memory: any SequenceMemory) -> Bool { cache === memory || branch?.cache === memory }
     /// The job whose first `count` tokens this one waits for.
     var source: (id: Int, count: Int)?
     /// The position at which the recurrent states are saved.
