@@ -144,7 +144,8 @@ package final class GradientPass: @unchecked Sendable {  // Used by one thread a
             for row in Int(first)..<Int(end) {
                 for (table, angle) in zip(model.rotaries, angles) {
                     table.fill(
-                        position: row - Int(first), capacity: contextSize, cosine: angle.cosine.pointer + row * angle.pairs,
+                        position: RowPosition(row - Int(first)), capacity: contextSize,
+                        cosine: angle.cosine.pointer + row * angle.pairs,
                         sine: angle.sine.pointer + row * angle.pairs)
                 }
             }

@@ -11,6 +11,7 @@ extension ModelFamily {
     /// Qwen 3: each query and key head is normalised.
     static func qwen3(_ r: ShapeReader) throws(ModelError) -> ModelShape {
         var shape = try qwen2(r)
+        shape.rotaries[0].sections?.isInterleaved = true
         shape.changeAttention { $0.headNorm = .heads }
         return shape
     }
@@ -34,6 +35,7 @@ extension ModelFamily {
         var shape = try r.base()
         let attention = try r.requiredAttention(halves: true)
         shape.rotaries = [try r.rotary(dimensions: attention[0].keyDimension, halves: true)]
+        shape.rotaries[0].sections?.isInterleaved = true
         let inner = try r.required("ssm.inner_size", in: 1...(1 << 18))
         let valueHeads = try r.required("ssm.time_step_rank", in: 1...1024)
         let keyDimension = try r.required("ssm.state_size", in: 1...1024)
