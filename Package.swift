@@ -86,7 +86,8 @@ let package = Package(
             ],
             swiftSettings: optimized),
         // Makes model files of others: imports, quantises, merges, measures.
-        .target(name: "ModelTools", dependencies: ["CKernels", "Files", "Inference", "JSON"], swiftSettings: optimized),
+        .target(
+            name: "ModelTools", dependencies: ["AsyncLocks", "CKernels", "Files", "Inference", "JSON"], swiftSettings: optimized),
         // The catalogue of models, and the folders of the installed ones.
         .target(name: "ModelInstallation", dependencies: ["Inference"], swiftSettings: settings),
         .target(
@@ -99,7 +100,7 @@ let package = Package(
             // Programs test for the API of 2027 with `#if canImport(FoundationModels, _version: 2)`.
             swiftSettings: settings + [.unsafeFlags(["-user-module-version", "2"])]),
         .target(name: "Embeddings", dependencies: ["AsyncLocks", "Inference", "ModelInstallation"], swiftSettings: settings),
-        .target(name: "FoundationModelsGGUF", dependencies: ["FoundationModels"], swiftSettings: settings),
+        .target(name: "FoundationModelsGGUF", dependencies: ["FoundationModels", "Inference"], swiftSettings: settings),
         .target(
             name: "FoundationModelsOpenAI",
             dependencies: [
@@ -228,7 +229,7 @@ let package = Package(
                 "Embeddings", "EvaluationCore", "FoundationModels", "Learning", "Safety", "TestSupport", "TextClassification",
             ],
             resources: [.copy("Recorded")], swiftSettings: settings),
-        .testTarget(name: "CKernelsTests", dependencies: ["CKernels", "TestSupport"], swiftSettings: settings),
+        .testTarget(name: "CKernelsTests", dependencies: ["CKernels", "Inference", "TestSupport"], swiftSettings: settings),
         .testTarget(
             name: "InferenceTests",
             dependencies: [
@@ -276,7 +277,9 @@ let package = Package(
             swiftSettings: [.swiftLanguageMode(.v5)]),
         .testTarget(
             name: "fmTests",
-            dependencies: ["ContextKit", "FoundationModels", "Inference", "ModelInstallation", "TestSupport", "fm"],
+            dependencies: [
+                "ContextKit", "Embeddings", "FoundationModels", "Inference", "ModelInstallation", "TestSupport", "fm",
+            ],
             swiftSettings: settings),
     ],
     cLanguageStandard: .gnu11
