@@ -1,3 +1,4 @@
+internal import Files
 internal import Foundation
 
 /// Why a file of keys and values cannot be written or used.
@@ -30,36 +31,13 @@ struct CacheFile {
 
     /// Writes the contents of a cache that nobody changes meanwhile. Blocks until the data is on the disk.
     func write(_ cache: any SequenceMemory) throws(CacheFileError) {
-        let temporary = url.path + ".\(UUID().uuidString).\(getpid()).part"
         do {
-            try write(cache, to: temporary)
-        } catch {
-            unlink(temporary)
-            throw error
-        }
-        guard rename(temporary, url.path) == 0 else {
-            let failure = failure()
-            unlink(temporary)
-            throw failure
-        }
-    }
-
-    private func write(_ cache: any SequenceMemory, to path: String) throws(CacheFileError) {
-        let descriptor = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0o600)
-        guard descriptor >= 0 else { throw failure() }
-        defer { close(descriptor) }
-        var checksum = Checksum()
-        func append(_ bytes: UnsafeRawBufferPointer) throws(CacheFileError) {
-            checksum.add(bytes)
-            var rest = bytes
-            while !rest.isEmpty {
-                let count = Foundation.write(descriptor, rest.baseAddress, rest.count)
-                if count < 0, errno == EINTR { continue }
-                guard count > 0 else { throw failure() }
-                rest = UnsafeRawBufferPointer(rebasing: rest[count...])
+            let file = try FileWriter(url.path, mode: 0o600)
+            var checksum = Checksum()
+            func append(_ bytes: UnsafeRawBufferPointer) throws {
+                checksum.add(bytes)
+                try file.write(bytes)
             }
-        }
-        do {
             let positions = cache.checkpointPositions
             let start = [Self.magic, Self.version, Int(truncatingIfNeeded: model)]
             // The parts are those that are read.
@@ -69,13 +47,11 @@ struct CacheFile {
             try cache.tokens.withUnsafeBytes { try append($0) }
             try cache.forEachPart { try append(UnsafeRawBufferPointer($0)) }
             try withUnsafeBytes(of: checksum.value) { try append($0) }
+            try file.finish()
         } catch {
-            throw error as? CacheFileError ?? failure()
+            throw .unwritable(path: url.path, reason: (error as? FileError)?.reason ?? "\(error)")
         }
-        guard fsync(descriptor) == 0 else { throw failure() }
     }
-
-    private func failure() -> CacheFileError { .unwritable(path: url.path, reason: String(cString: strerror(errno))) }
 
     /// Reads the file into a new cache.
     ///
@@ -83,18 +59,14 @@ struct CacheFile {
     func read(
         for model: any TokenModel, format: CacheFormat = .binary16, adapter: LowRankAdapter? = nil
     ) throws -> any SequenceMemory {
-        let descriptor = open(url.path, O_RDONLY | O_CLOEXEC)
-        guard descriptor >= 0 else { throw unusable(String(cString: strerror(errno))) }
-        defer { close(descriptor) }
+        let file: SourceFile
+        do { file = try SourceFile(path: url.path) } catch { throw unusable(error) }
+        var offset = 0
         var checksum = Checksum()
         func fill(_ buffer: UnsafeMutableRawBufferPointer) throws {
-            var rest = buffer
-            while !rest.isEmpty {
-                let count = Foundation.read(descriptor, rest.baseAddress, rest.count)
-                if count < 0, errno == EINTR { continue }
-                guard count > 0 else { throw unusable("it is incomplete") }
-                rest = UnsafeMutableRawBufferPointer(rebasing: rest[count...])
-            }
+            guard buffer.count <= file.size - offset else { throw unusable("it is incomplete") }
+            do { try file.read(into: buffer, at: offset) } catch { throw unusable(error) }
+            offset += buffer.count
             checksum.add(UnsafeRawBufferPointer(buffer))
         }
         func words(_ count: Int) throws -> [Int] {
@@ -126,14 +98,15 @@ struct CacheFile {
         try cache.begin(tokens, checkpoints: positions)
         try cache.forEachPart { try fill($0) }
         let expected = checksum.value
-        var end: UInt8 = 0
-        guard try words(1) == [Int(truncatingIfNeeded: expected)], Foundation.read(descriptor, &end, 1) == 0 else {
-            throw unusable("it is damaged")
-        }
+        guard try words(1) == [Int(truncatingIfNeeded: expected)], offset == file.size else { throw unusable("it is damaged") }
         return cache
     }
 
     private func unusable(_ reason: String) -> CacheFileError { .unusable(path: url.path, reason: reason) }
+
+    private func unusable(_ error: ModelError) -> CacheFileError {
+        if case .unreadable(_, let reason) = error { unusable(reason) } else { unusable("\(error)") }
+    }
 }
 
 /// A checksum that recognizes accidental damage, eight bytes at a time.
