@@ -30,6 +30,7 @@ package struct ModelDefaults: Sendable, Equatable {
         minP: Double? = nil, instructions: String? = nil, toolInstructions: String? = nil,
         minimumOptionalArgumentLogOdds: Double? = nil,
         minimumNextCallLogOdds: Double? = nil, minimumCallProbability: Double? = nil, nullBias: Double? = nil,
+        answersFromResults: Bool = false, repeatsToolCalls: Bool = false
     ) {
         self.nullBias = nullBias
         self.answersFromResults = answersFromResults
