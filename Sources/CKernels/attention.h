@@ -205,6 +205,7 @@ TARGET static void NAME(attention)(const ck_attention *a, int32_t kv_head, int32
             } else {
                 last[n] = a->length - a->rows + row + 1;
                 first[n] = a->window > 0 && last[n] > a->window ? last[n] - a->window : 0;
+                if (a->visible_end && a->visible_end[row] > last[n]) last[n] = a->visible_end[row];
             }
             if (first[n] < from) first[n] = from;
         }

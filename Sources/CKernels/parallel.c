@@ -322,6 +322,7 @@ static void attention_chunk(void *context, int chunk) {
         start = larger(0, first_row - side);
         end = side < a->length - end ? end + side : a->length;
     }
+    for (int32_t row = first_row; a->visible_end && row < first_row + row_count; row++) end = larger(end, a->visible_end[row]);
     float running[GROUP * job->stride], partial[GROUP * job->stride];
     for (int32_t from = start / CK_PAGE * CK_PAGE; from < end; from += CK_PAGE) {
         bool first = from <= start;

@@ -91,40 +91,49 @@ struct AttentionKernelTests {
         deinit { for page in pages { page.deallocate() } }
 
         /// The result of the last `rows` positions before `end`.
-        func computed(_ kernels: UnsafePointer<ck_kernels>, _ pool: OpaquePointer, rows: Int, end: Int? = nil, rounds: Bool)
-            -> [Float]
-        {
+        ///
+        /// - Parameter visible: a range whose positions attend to each other.
+        func computed(
+            _ kernels: UnsafePointer<ck_kernels>, _ pool: OpaquePointer, rows: Int, end: Int? = nil, rounds: Bool,
+            visible: Range<Int>? = nil
+        ) -> [Float] {
             let end = end ?? shape.length
+            let visibleEnds = visible.map { range in
+                (end - rows..<end).map { Int32(range.contains($0) ? range.upperBound : 0) }
+            }
             var out = [Float](repeating: .nan, count: rows * shape.heads * shape.valueDim)
             var partial = [Float](
                 repeating: .nan, count: ck_attention_partial_floats(Int32(shape.heads), Int32(shape.valueDim), Int32(end)))
             let width = shape.heads * shape.headDim
             let addresses = pages.map { Optional($0.assumingMemoryBound(to: UInt8.self)) }
-            queries[(end - rows) * width..<end * width].withUnsafeBufferPointer { queries in
-                out.withUnsafeMutableBufferPointer { out in
-                    partial.withUnsafeMutableBufferPointer { partial in
-                        sinks.withUnsafeBufferPointer { sinks in
-                            addresses.withUnsafeBufferPointer { addresses in
-                                var call = ck_attention()
-                                call.q = queries.baseAddress
-                                call.out = out.baseAddress
-                                call.pages = addresses.baseAddress
-                                call.value_offset = valueOffset
-                                call.partial = partial.baseAddress
-                                call.sinks = shape.hasSinks ? sinks.baseAddress : nil
-                                call.scale = 1 / Float(shape.headDim).squareRoot()
-                                call.soft_cap = shape.softCap
-                                call.rows = Int32(rows)
-                                call.heads = Int32(shape.heads)
-                                call.kv_heads = Int32(shape.kvHeads)
-                                call.head_dim = Int32(shape.headDim)
-                                call.value_dim = Int32(shape.valueDim)
-                                call.value_stride = Int32(stride)
-                                call.length = Int32(end)
-                                call.window = Int32(shape.window)
-                                call.bytes = bytes
-                                call.rounds = rounds
-                                ck_attend(pool, kernels, &call, 1)
+            (visibleEnds ?? []).withUnsafeBufferPointer { visibleEnds in
+                queries[(end - rows) * width..<end * width].withUnsafeBufferPointer { queries in
+                    out.withUnsafeMutableBufferPointer { out in
+                        partial.withUnsafeMutableBufferPointer { partial in
+                            sinks.withUnsafeBufferPointer { sinks in
+                                addresses.withUnsafeBufferPointer { addresses in
+                                    var call = ck_attention()
+                                    call.q = queries.baseAddress
+                                    call.out = out.baseAddress
+                                    call.pages = addresses.baseAddress
+                                    call.value_offset = valueOffset
+                                    call.partial = partial.baseAddress
+                                    call.sinks = shape.hasSinks ? sinks.baseAddress : nil
+                                    call.scale = 1 / Float(shape.headDim).squareRoot()
+                                    call.soft_cap = shape.softCap
+                                    call.rows = Int32(rows)
+                                    call.heads = Int32(shape.heads)
+                                    call.kv_heads = Int32(shape.kvHeads)
+                                    call.head_dim = Int32(shape.headDim)
+                                    call.value_dim = Int32(shape.valueDim)
+                                    call.value_stride = Int32(stride)
+                                    call.length = Int32(end)
+                                    call.window = Int32(shape.window)
+                                    call.bytes = bytes
+                                    call.rounds = rounds
+                                    call.visible_end = visible == nil ? nil : visibleEnds.baseAddress
+                                    ck_attend(pool, kernels, &call, 1)
+                                }
                             }
                         }
                     }
@@ -134,14 +143,15 @@ struct AttentionKernelTests {
         }
 
         /// The definition of attention, of the last `rows` positions.
-        func expected(rows: Int) -> [Double] {
+        func expected(rows: Int, visible: Range<Int> = 0..<0) -> [Double] {
             var result: [Double] = []
             for position in shape.length - rows..<shape.length {
                 let first = shape.window > 0 ? max(0, position + 1 - shape.window) : 0
+                let last = visible.contains(position) ? visible.upperBound - 1 : position
                 for head in 0..<shape.heads {
                     let kvHead = head / (shape.heads / shape.kvHeads)
                     let q = (position * shape.heads + head) * shape.headDim
-                    let scores = (first...position).map { key in
+                    let scores = (first...last).map { key in
                         let k = (key * shape.kvHeads + kvHead) * shape.headDim
                         let product = (0..<shape.headDim).reduce(0.0) { $0 + Double(queries[q + $1]) * Double(keys[k + $1]) }
                         let score = product / Double(shape.headDim).squareRoot(), cap = Double(shape.softCap)
@@ -150,7 +160,7 @@ struct AttentionKernelTests {
                     let weights = scores.map(exp)
                     let sum = weights.reduce(0, +) + (shape.hasSinks ? exp(Double(sinks[head])) : 0)
                     for d in 0..<shape.valueDim {
-                        let mixed = zip(first...position, weights).reduce(0.0) {
+                        let mixed = zip(first...last, weights).reduce(0.0) {
                             $0 + $1.1 * Double(values[($1.0 * shape.kvHeads + kvHead) * shape.valueDim + d])
                         }
                         result.append(mixed / sum)
@@ -192,6 +202,27 @@ struct AttentionKernelTests {
                     // Not `<`, because a comparison with what is not a number is false.
                     #expect(errors.allSatisfy { $0 <= tolerance }, "\(set), \(rows) rows, rounds \(rounds)")
                 }
+            }
+        }
+    }
+
+    /// Within a page, and from one page to the next; and a row has the same result in every batch that contains the range.
+    @Test("positions of a visible range attend to each other", arguments: [false, true], [0, 100])
+    func visibleRanges(bytes: Bool, window: Int) throws {
+        let pool = try #require(ck_pool_create(2))
+        defer { ck_pool_destroy(pool) }
+        let fixture = Fixture(Shape(length: 531, window: window), bytes: bytes)
+        let width = fixture.shape.heads * fixture.shape.valueDim
+        for visible in [505..<520, 500..<531, 515..<516] {
+            let expected = fixture.expected(rows: 40, visible: visible)
+            let size = expected.reduce(0) { $0 + abs($1) } / Double(expected.count)
+            for set in [CK_SCALAR] + KernelTests.sets {
+                let kernels = try #require(ck_kernels_for(set))
+                let found = fixture.computed(kernels, pool, rows: 40, rounds: false, visible: visible)
+                #expect(zip(found, expected).allSatisfy { abs(Double($0) - $1) <= 0.001 * size }, "\(set), \(visible)")
+                let rows = 531 - visible.lowerBound
+                let fewer = fixture.computed(kernels, pool, rows: rows, rounds: false, visible: visible)
+                #expect(fewer.map(\.bitPattern) == found.suffix(rows * width).map(\.bitPattern), "\(set), \(visible)")
             }
         }
     }

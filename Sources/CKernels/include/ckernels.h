@@ -165,7 +165,8 @@ typedef struct {
 enum { CK_PAGE = 256 };
 
 /// One attention call for all heads. The queries are the last `rows` of `length` positions. The mask is causal, or, with
-/// `both_sides`, every query attends to positions before and after it.
+/// `both_sides`, every query attends to positions before and after it. With `visible_end`, some queries of a causal call attend
+/// to later positions too.
 ///
 /// The KV cache consists of pages of `CK_PAGE` positions. In each page, keys are stored in blocks of 16 positions as
 /// `[kv_heads][CK_PAGE/16][head_dim][16]`, values as `[kv_heads][CK_PAGE][value_stride]`, both binary16. `value_stride` is
@@ -178,6 +179,7 @@ typedef struct {
     size_t key_offset;       ///< of the layer's keys in a page, in bytes
     size_t value_offset;
     float *partial;          ///< scratch memory for a split over positions: see `ck_attention_partial_floats`
+    const int32_t *visible_end;  ///< [rows], the end of the positions that each row attends to, if it is after the row, at most `length`; null for none
     const float *sinks;      ///< [heads], attention sinks: scores of a position without a value (gpt-oss); null for none
     float scale;             ///< factor of the dot products, usually `1/√head_dim`
     float soft_cap;          ///< scores become `cap·tanh(score/cap)`; 0 for none

@@ -71,7 +71,7 @@ struct ForwardPass {
                 kernels.copyRow(tokens[row], of: embedding, to: s.residual + row * width)
                 for (table, angles) in zip(weights.rotaries, s.angles) {
                     table.fill(
-                        position: segment.position + index, capacity: segment.cache.capacity,
+                        position: RowPosition(segment.position + index), capacity: segment.cache.capacity,
                         cosine: angles.cosine + row * angles.pairs, sine: angles.sine + row * angles.pairs)
                 }
             }

@@ -63,6 +63,27 @@ package struct ModelShape: Sendable, Equatable {
         /// The tensor that is used instead for contexts larger than `originalContext`.
         package var longFactors: TensorName?
         package var originalContext = 0
+        /// The pairs that are rotated by each coordinate of a position; nil if all are by the first one.
+        package var sections: Sections?
+    }
+
+    /// How pairs are divided among the coordinates of positions (multimodal rotary embedding, arXiv:2409.12191). Text has equal
+    /// coordinates.
+    package struct Sections: Sendable, Equatable {
+        package var time: Int
+        package var height: Int
+        package var width: Int
+        /// Whether successive pairs have different coordinates, so that each coordinate has high and low frequencies.
+        package var isInterleaved = false
+
+        package func axis(ofPair pair: Int) -> RowPosition.Axis {
+            if isInterleaved {
+                if pair % 3 == 1, pair < 3 * height { return .height }
+                return pair % 3 == 2 && pair < 3 * width ? .width : .time
+            }
+            if (time..<time + height).contains(pair) { return .height }
+            return (time + height..<time + height + width).contains(pair) ? .width : .time
+        }
     }
 
     /// The scaling of positions for contexts longer than the original training length.

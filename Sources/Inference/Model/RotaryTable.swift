@@ -9,6 +9,8 @@ package struct RotaryTable {
     private let originalContext: Int
     /// The factor of both sine and cosine.
     let magnitude: Double
+    /// The coordinate by which each pair is rotated; nil for the first one.
+    private let axes: [RowPosition.Axis]?
 
     /// - Parameters:
     ///   - factors: divisors of each pair's frequency, from the tensor `rotary.factors`.
@@ -43,16 +45,23 @@ package struct RotaryTable {
         longFrequencies = longFactors.map { divided(plain, by: $0) }
         originalContext = rotary.originalContext
         magnitude = rotary.magnitude
+        axes = rotary.sections.map { sections in frequencies.indices.map { sections.axis(ofPair: $0) } }
     }
 
     /// Writes cosine and sine of every pair (`[pairs]`) at one position of a sequence with a capacity of `capacity`
     /// tokens.
     package func fill(
-        position: Int, capacity: Int, cosine: UnsafeMutablePointer<Float>, sine: UnsafeMutablePointer<Float>
+        position: RowPosition, capacity: Int, cosine: UnsafeMutablePointer<Float>, sine: UnsafeMutablePointer<Float>
     ) {
         let frequencies = capacity > originalContext ? longFrequencies ?? self.frequencies : self.frequencies
         for i in frequencies.indices {
-            let angle = Double(position) * frequencies[i]
+            let coordinate =
+                switch axes?[i] {
+                case nil, .time: position.time
+                case .height: position.height
+                case .width: position.width
+                }
+            let angle = Double(coordinate) * frequencies[i]
             cosine[i] = Float(cos(angle) * magnitude)
             sine[i] = Float(sin(angle) * magnitude)
         }

@@ -210,7 +210,21 @@ struct ShapeReader {
                 field: "\(architecture).rope.scaling.type", value: other, supported: "none, linear, yarn, longrope")
         }
         rotary.factors = rotary.factors ?? ifPresent(.rotaryFactors)
+        rotary.sections = try sections()
         return rotary
+    }
+
+    /// How pairs are divided among the coordinates of positions; nil if all have the first one.
+    private func sections() throws(ModelError) -> ModelShape.Sections? {
+        let key = "\(architecture).rope.dimension_sections"
+        guard case .array(let array)? = try file.metadata.value(of: key) else { return nil }
+        guard let counts = file.integers(of: array), (3...4).contains(counts.count), counts.allSatisfy((0...1024).contains) else {
+            throw .invalid(field: key, reason: "is not the numbers of pairs of three coordinates")
+        }
+        guard counts.count == 3 || counts[3] == 0 else {
+            throw .unsupported(field: key, value: "\(counts)", supported: "three coordinates")
+        }
+        return ModelShape.Sections(time: counts[0], height: counts[1], width: counts[2])
     }
 
     func dense(activation: ModelShape.Activation, isGated: Bool = true) throws(ModelError) -> [ModelShape.Dense?] {

@@ -1,35 +1,10 @@
-/// How many tokens may be proposed, and what they cost.
-struct DraftBudget {
-    /// The maximum number of proposed tokens.
-    var maximum: Int
-    /// The time that one more token adds to a pass, relative to the time of a token without proposals.
-    var cost: Double
-
-    static let none = DraftBudget(maximum: 0, cost: 1)
-
-    /// The budget of one of the sequences that are processed in the same pass.
-    ///
-    /// The weights are read once for all rows of a pass, so that another row takes about 8 % of the time of a single one (5 to 12 % were
-    /// measured). Every sequence waits for it.
-    init(sequences: Int) {
-        let row = 0.08
-        maximum = max(0, Self.maximumRows / sequences - 1)
-        cost = row * Double(sequences) / (1 + row * Double(sequences - 1))
-    }
-
-    init(maximum: Int, cost: Double) { (self.maximum, self.cost) = (maximum, cost) }
-
-    /// The number of rows of a pass up to which proposals are processed.
-    static let maximumRows = 16
-}
-
 /// Proposes the next tokens of a text that repeats parts of itself or of its prompt: those that followed the last occurrence
 /// of the latest tokens (prompt lookup; Saxena 2023, and LLMA, arXiv:2304.04487), or those that follow where the text that was
 /// copied last was left.
 ///
 /// The more tokens before a proposed one are equal, the more probable it is. These probabilities are estimated while the response is
 /// generated, and as many tokens are proposed as give the most tokens for the time. Takes constant time per token.
-struct LookupDraft {
+struct LookupDraft: DraftSource {
     /// The maximum number of latest tokens that are looked up.
     private static let maximumKey = 3
     /// Matches are compared up to this length.
@@ -56,26 +31,11 @@ struct LookupDraft {
         }
     }
 
-    /// How often a proposed token was right. Older results count less.
-    private struct Estimate {
-        private var right: Double
-        private var all = 4.0
-
-        init(_ expected: Double) { right = expected * all }
-
-        var probability: Double { right / all }
-
-        mutating func learn(_ isRight: Bool) {
-            right = right * 0.9 + (isRight ? 1 : 0)
-            all = all * 0.9 + 1
-        }
-    }
-
     private var tokens: [TokenID]
     /// For each hash of 1 to `maximumKey` tokens, the position after their last occurrence. Later occurrences replace others.
     private var positions: [Int32]
     /// After 1, 2, 3 or more, and 8 or more equal tokens; after 1 and 2 in the continuation of a copied text.
-    private var estimates = [0.15, 0.4, 0.75, 0.9, 0.4, 0.6].map { Estimate($0) }
+    private var estimates = [0.15, 0.4, 0.75, 0.9, 0.4, 0.6].map { DraftEstimate($0) }
     /// The position after the text that was copied last.
     private var continuation: Int?
     /// The source of the last proposal.
@@ -108,7 +68,6 @@ struct LookupDraft {
         return Int(hash >> (64 - Self.slotBits))
     }
 
-    /// Appends a proposal to `target`. Returns the number of its tokens, often 0.
     mutating func propose(_ budget: DraftBudget, into target: inout [TokenID]) -> Int {
         var best = (value: 1.0, count: 0)
         source = nil
@@ -161,6 +120,8 @@ struct LookupDraft {
         var expected = 1.0
         var probability = 1.0
         for offset in 0..<min(budget.maximum, tokens.count - source.start) {
+            // A vector of a picture cannot be generated.
+            if tokens[source.start + offset] == InputRows.embedded { break }
             probability *= estimates[source.estimate(offset)].probability
             expected += probability
             let value = expected / (1 + budget.cost * Double(offset + 1))
@@ -169,60 +130,9 @@ struct LookupDraft {
         return best
     }
 
-    /// Adapts to the result of the last proposal.
     mutating func learn(accepted: Int, of proposed: Int) {
         guard let source else { return }
         for offset in 0..<min(accepted + 1, proposed) { estimates[source.estimate(offset)].learn(offset < accepted) }
         if accepted > 0 { continuation = source.start + accepted }
     }
-}
-
-/// The proposed tokens of a decoding, which are processed before it is known whether they become part of the response.
-struct Proposal {
-    /// Nil if nothing is proposed.
-    private var draft: LookupDraft?
-    private var tokens: [TokenID] = []
-    /// The number of proposed tokens that have become part of the response.
-    private(set) var accepted = 0
-    /// Whether the response differs from the proposal, so that later rows of logits are meaningless.
-    private(set) var isRejected = false
-
-    /// - Parameter prompt: the tokens before the response; nil to propose nothing.
-    init(prompt: [TokenID]?) {
-        draft = prompt.map { LookupDraft(prompt: $0) }
-        if draft != nil { tokens.reserveCapacity(DraftBudget.maximumRows) }
-    }
-
-    /// Ends the last proposal: its rows have been taken.
-    mutating func finish() {
-        if tokens.isEmpty { return }
-        draft?.learn(accepted: accepted, of: tokens.count)
-        tokens.removeAll(keepingCapacity: true)
-        (accepted, isRejected) = (0, false)
-    }
-
-    /// Appends a proposal of at most `maximum` tokens to `target`. Returns their number.
-    mutating func propose(
-        _ budget: DraftBudget, maximum: Int, into target: inout [TokenID], _ usage: inout GenerationUsage
-    ) -> Int {
-        let budget = DraftBudget(maximum: min(budget.maximum, maximum), cost: budget.cost)
-        let count = draft?.propose(budget, into: &tokens) ?? 0
-        target.append(contentsOf: tokens)
-        usage.proposedTokens += count
-        return count
-    }
-
-    /// Compares the next token of the response. Returns whether it is in the sequence already, because it was proposed.
-    mutating func contains(_ token: TokenID, _ usage: inout GenerationUsage) -> Bool {
-        guard !isRejected, accepted < tokens.count, token == tokens[accepted] else {
-            isRejected = !tokens.isEmpty
-            return false
-        }
-        accepted += 1
-        usage.acceptedTokens += 1
-        return true
-    }
-
-    /// Adds a token of the response to the text that later proposals come from.
-    mutating func append(_ token: TokenID) { draft?.append(token) }
 }

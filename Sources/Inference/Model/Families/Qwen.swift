@@ -5,7 +5,11 @@ extension ModelFamily {
     static func qwen2(_ r: ShapeReader) throws(ModelError) -> ModelShape { try r.decoder(halves: true) }
 
     /// Qwen 3, also with experts: each query and key head is normalised.
-    static func qwen3(_ r: ShapeReader) throws(ModelError) -> ModelShape { try r.decoder(halves: true, headNorm: .heads) }
+    static func qwen3(_ r: ShapeReader) throws(ModelError) -> ModelShape {
+        var shape = try r.decoder(halves: true, headNorm: .heads)
+        shape.rotaries[0].sections?.isInterleaved = true
+        return shape
+    }
 
     /// Qwen 2 with experts: a gated shared expert; the routing weights are not normalised.
     static func qwen2moe(_ r: ShapeReader) throws(ModelError) -> ModelShape {
@@ -20,6 +24,7 @@ extension ModelFamily {
         var shape = try r.base()
         let attention = try r.requiredAttention()
         shape.rotaries = [try r.rotary(dimensions: attention[0].keyDimension, halves: true)]
+        shape.rotaries[0].sections?.isInterleaved = true
         let inner = try r.required("ssm.inner_size", in: 1...(1 << 18))
         let valueHeads = try r.required("ssm.time_step_rank", in: 1...1024)
         let keyDimension = try r.required("ssm.state_size", in: 1...1024)
