@@ -66,11 +66,11 @@ let package = Package(
         .target(name: "UniformTypeIdentifiers", swiftSettings: settings),
         // The file in which requests, compactions and recalls are recorded.
         .target(name: "TraceFiles", swiftSettings: settings),
-        // The texts that the product writes to models.
-        .target(name: "ModelPrompts", swiftSettings: settings),
         // Training of small models.
         .target(name: "Learning", swiftSettings: optimized),
         .target(name: "JSON", swiftSettings: optimized),
+        // The texts that the product writes to models.
+        .target(name: "ModelPrompts", dependencies: ["JSON"], swiftSettings: settings),
         // Parts of search that the archive of conversations and the index of documents have in common.
         .target(name: "TextSearch", dependencies: ["CKernels"], swiftSettings: optimized),
         // Finds terms in texts and scores texts, for guardrails.
@@ -110,7 +110,9 @@ let package = Package(
         // Training of adapters.
         .target(
             name: "FoundationModelsTraining",
-            dependencies: ["AsyncLocks", "CKernels", "FoundationModels", "Inference", "JSON", "ModelInstallation", "ModelTools"],
+            dependencies: [
+                "AsyncLocks", "CKernels", "Inference", "JSON", "ModelInstallation", "ModelPrompts", "ModelTools",
+            ],
             resources: [.embedInCode("Data/kept.txt")], swiftSettings: optimized),
         // Classifiers of texts.
         .target(
@@ -155,8 +157,8 @@ let package = Package(
             name: "fm",
             dependencies: [
                 "AsyncLocks", "ContextKit", "Embeddings", "EvaluationCore", "FoundationModels", "FoundationModelsGGUF",
-                "FoundationModelsTraining", "Grammar", "Inference", "JSON", "ModelInstallation", "ModelTools", "Retrieval",
-                "Safety", "TextClassification", "TextScreening", "TextSearch",
+                "FoundationModelsTraining", "Grammar", "Inference", "JSON", "ModelInstallation", "ModelPrompts", "ModelTools",
+                "Retrieval", "Safety", "TextClassification", "TextScreening", "TextSearch",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
             ],
             resources: [.embedInCode("Data/safety.jsonl")], swiftSettings: settings),
@@ -236,7 +238,8 @@ let package = Package(
             name: "FoundationModelsTests",
             dependencies: [
                 "AsyncLocks", "FoundationModels", "FoundationModelsGGUF", "FoundationModelsOpenAI", "FoundationModelsTesting",
-                "Grammar", "Inference", "JSON", "ModelInstallation", "TestSupport", "TextScreening", "UniformTypeIdentifiers",
+                "Grammar", "Inference", "JSON", "ModelInstallation", "ModelPrompts", "TestSupport", "TextScreening",
+                "UniformTypeIdentifiers",
                 .product(name: "InMemoryTracing", package: "swift-distributed-tracing"),
                 .product(name: "NIOCore", package: "swift-nio"),
                 .product(name: "NIOPosix", package: "swift-nio"),

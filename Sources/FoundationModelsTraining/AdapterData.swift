@@ -7,18 +7,18 @@ internal import ModelTools
 ///
 /// Names and orders of rows are those of GGUF models. Each pair stands for scale · B · A with its own scale.
 public struct AdapterData: Sendable {
-    struct Pair: Sendable {
-        var rank: Int
+    package struct Pair: Sendable {
+        package var rank: Int
         var rows: Int
         var columns: Int
         /// `[rank][columns]`
-        var a: [Float]
+        package var a: [Float]
         /// `[rows][rank]`
-        var b: [Float]
-        var scale: Double
+        package var b: [Float]
+        package var scale: Double
     }
 
-    var pairs: [String: Pair] = [:]
+    package var pairs: [String: Pair] = [:]
     var architecture: String
     /// The metadata of a `.fmadapter` file.
     var texts: [String: String] = [:]

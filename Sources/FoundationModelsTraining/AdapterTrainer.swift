@@ -162,7 +162,7 @@ public final class AdapterTrainer: Sendable {
             (4 + 2 * (1 - Double(kept) / Double(model.layers.count))) * Double(layerWeights) + 4 * share * Double(headWeights)
         let pool: WorkerPool
         do { pool = try WorkerPool.shared() } catch { throw .outOfMemory(bytes: 4096) }
-        let speed = Self.usualShareOfLimit * TrainingSpeed.productLimit(pool, rounds: chosen.rounds) / operations
+        let speed = Self.usualShareOfLimit * ProductSpeed.limit(pool, rounds: chosen.rounds) / operations
         self.options = chosen
         plan = Plan(
             modelPath: model.file.path, modelName: model.shape.name, rows: sequences.count, validationRows: validation.count,
@@ -195,7 +195,9 @@ public final class AdapterTrainer: Sendable {
     /// The number of tokens of a batch: enough that decoding weights takes little of the time.
     private static func rows(longest: Int, tokens: Int) -> Int { max(longest, min(1024, max(64, tokens))) }
 
-    static func matrices(_ model: FrozenModel, _ kind: AdapterOptions.Matrices) -> [(name: String, rows: Int, columns: Int)] {
+    package static func matrices(_ model: FrozenModel, _ kind: AdapterOptions.Matrices) -> [(
+        name: String, rows: Int, columns: Int
+    )] {
         model.layers.flatMap { layer in
             let chosen =
                 switch kind {

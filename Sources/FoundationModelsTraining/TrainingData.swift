@@ -1,7 +1,7 @@
 public import Foundation
-internal import FoundationModels
 package import Inference
 internal import JSON
+internal import ModelPrompts
 
 /// Rows to learn from, read from JSON Lines.
 ///

@@ -17,8 +17,6 @@ final class TrainingRun {
     private var tokens = 0
     private var stepsOfThisProcess = 0
 
-    private static let (beta1, beta2, epsilon) = (Float(0.9), Float(0.999), Float(1e-8))
-
     init(_ trainer: AdapterTrainer, _ url: URL, _ information: AdapterInformation) throws(TrainingError) {
         self.trainer = trainer
         self.url = url
@@ -136,7 +134,7 @@ final class TrainingRun {
             }
             tokens += part.batch.tokens.count
         }
-        let norm = ck_training_squares(factors.gradients.pointer, factors.count).squareRoot()
+        let norm = factors.gradientNorm
         let factor = options.clip > 0 && norm > options.clip ? Float(options.clip / norm) : 1
         // The square of a larger gradient is infinite, and then nothing would be learned.
         // A loss of zero at the first step means that nothing is learned; later, that everything is.
@@ -146,11 +144,8 @@ final class TrainingRun {
                 reason: loss == 0 ? "the loss is zero" : "the loss or its gradient is not a number")
         }
         let rate = Schedule.rate(state.step, steps, options)
-        let number = Double(state.step + 1)
-        ck_training_adam(
-            pass.pool.handle, factors.values.pointer, factors.gradients.pointer, factors.means.pointer, factors.squares.pointer,
-            factors.count, factor, Float(rate), Self.beta1, Self.beta2, Self.epsilon, Float(options.weightDecay),
-            Float(1 - pow(Double(Self.beta1), number)), Float(1 - pow(Double(Self.beta2), number)))
+        factors.step(
+            state.step + 1, pool: pass.pool, rate: Float(rate), factor: factor, weightDecay: Float(options.weightDecay))
         stepsOfThisProcess += 1
         return TrainingState.Point(step: state.step + 1, loss: loss, rate: rate, gradientNorm: norm, divergence: divergence)
     }

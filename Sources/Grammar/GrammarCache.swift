@@ -10,8 +10,6 @@ package final class GrammarCache: Sendable {
 
     private struct Entry {
         var task: Task<Grammar, any Error>
-        /// The grammar, once it is there.
-        var grammar: Grammar?
         var lastUse: Int
     }
 
@@ -26,8 +24,8 @@ package final class GrammarCache: Sendable {
         }
 
         /// Adds a grammar; the least recently used one is removed if there are too many.
-        mutating func add(_ task: Task<Grammar, any Error>, _ grammar: Grammar?, _ key: Key, _ capacity: Int) {
-            entries[key] = Entry(task: task, grammar: grammar, lastUse: uses)
+        mutating func add(_ task: Task<Grammar, any Error>, _ key: Key, _ capacity: Int) {
+            entries[key] = Entry(task: task, lastUse: uses)
             if entries.count > capacity, let oldest = entries.min(by: { $0.value.lastUse < $1.value.lastUse }) {
                 entries[oldest.key] = nil
             }
@@ -47,17 +45,21 @@ package final class GrammarCache: Sendable {
     package func grammar(
         _ source: GrammarSource, vocabulary: TokenVocabulary, options: GrammarOptions = GrammarOptions()
     ) async throws -> Grammar {
+        try await grammar(source, vocabulary, options, isPrepared: true)
+    }
+
+    private func grammar(
+        _ source: GrammarSource, _ vocabulary: TokenVocabulary, _ options: GrammarOptions, isPrepared: Bool
+    ) async throws -> Grammar {
         let key = Key(source: source.bytes, options: options)
         let task = state.withLock { state -> Task<Grammar, any Error> in
             if let task = state.use(key)?.task { return task }
-            let task = Task.detached { try await Self.compile(source, vocabulary, options) }
-            state.add(task, nil, key, capacity)
+            let task = Task.detached { try await Self.compile(source, vocabulary, options, isPrepared) }
+            state.add(task, key, capacity)
             return task
         }
         do {
-            let grammar = try await task.valueUnlessCancelled
-            state.withLock { if $0.entries[key]?.task == task { $0.entries[key]?.grammar = grammar } }
-            return grammar
+            return try await task.valueUnlessCancelled
         } catch let error as CancellationError {
             // Others may wait for the grammar.
             throw error
@@ -68,26 +70,21 @@ package final class GrammarCache: Sendable {
         }
     }
 
-    /// The cached grammar, or one that is compiled now, on the calling thread, which takes about a millisecond. Masks are computed
-    /// when they are needed.
+    /// The same without preparing masks, which are computed when they are needed: for grammars that write a few tokens.
     ///
     /// - Throws: ``SchemaError``.
-    package func grammarNow(
+    package func unpreparedGrammar(
         _ source: GrammarSource, vocabulary: TokenVocabulary, options: GrammarOptions = GrammarOptions()
-    ) throws -> Grammar {
-        let key = Key(source: source.bytes, options: options)
-        if let known = state.withLock({ $0.use(key)?.grammar }) { return known }
-        let grammar = try Grammar(source, vocabulary: vocabulary, options: options)
-        state.withLock { $0.add(Task { grammar }, grammar, key, capacity) }
-        return grammar
+    ) async throws -> Grammar {
+        try await grammar(source, vocabulary, options, isPrepared: false)
     }
 
     private static func compile(
-        _ source: GrammarSource, _ vocabulary: TokenVocabulary, _ options: GrammarOptions
+        _ source: GrammarSource, _ vocabulary: TokenVocabulary, _ options: GrammarOptions, _ isPrepared: Bool
     ) async throws -> Grammar {
         try await onAnotherThread {
             let grammar = try Grammar(source, vocabulary: vocabulary, options: options)
-            grammar.prepareMasks()
+            if isPrepared { grammar.prepareMasks() }
             return grammar
         }
     }

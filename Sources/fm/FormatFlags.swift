@@ -2,6 +2,7 @@ import ArgumentParser
 import Foundation
 import FoundationModels
 import Grammar
+import ModelPrompts
 internal import JSON
 
 /// The flags that set the format of an answer.

@@ -5,6 +5,7 @@ import FoundationModels
 import Grammar
 import Inference
 internal import JSON
+import ModelPrompts
 import Retrieval
 import Synchronization
 

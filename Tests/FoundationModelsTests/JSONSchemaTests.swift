@@ -2,6 +2,7 @@ import Foundation
 import Grammar
 import Inference
 import JSON
+import ModelPrompts
 import Testing
 
 @testable import FoundationModels

@@ -1,6 +1,7 @@
 import Foundation
 import Grammar
 import JSON
+import ModelPrompts
 import Testing
 
 @testable import FoundationModels

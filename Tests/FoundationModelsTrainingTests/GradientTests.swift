@@ -141,4 +141,14 @@ struct GradientTests {
     }
 
     private func ck_squares(_ buffer: Buffer) -> Double { buffer.values.reduce(0) { $0 + Double($1) * Double($1) } }
+
+    @Test("the first step of AdamW moves each value by the rate, against its gradient") func firstStep() throws {
+        let factors = try LowRankFactors([("m", 2, 3)], rank: 1, scale: 1)
+        factors.gradients.values = [1, -2, 0, 4, -8]
+        #expect(abs(factors.gradientNorm - 85.0.squareRoot()) < 1e-6)
+        try factors.step(1, pool: .shared(), rate: 0.5, factor: 1, weightDecay: 0)
+        for (value, expected) in zip(factors.values.values, [-0.5, 0.5, 0, -0.5, 0.5] as [Float]) {
+            #expect(abs(value - expected) < 1e-5)
+        }
+    }
 }

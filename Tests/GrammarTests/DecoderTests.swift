@@ -176,13 +176,13 @@ import Testing
         let one = try await cache.grammar(source, vocabulary: Vocabularies.small)
         let two = try await cache.grammar(source, vocabulary: Vocabularies.small)
         #expect(one === two)
-        // The same grammar for code that cannot wait.
-        #expect(try cache.grammarNow(source, vocabulary: Vocabularies.small) === one)
-        let other = try cache.grammarNow(.texts(["c"]), vocabulary: Vocabularies.small)
+        // The same grammar for texts of a few tokens.
+        #expect(try await cache.unpreparedGrammar(source, vocabulary: Vocabularies.small) === one)
+        let other = try await cache.unpreparedGrammar(.texts(["c"]), vocabulary: Vocabularies.small)
         #expect(try await cache.grammar(.texts(["c"]), vocabulary: Vocabularies.small) === other)
         // The least recently used one is removed.
-        _ = try cache.grammarNow(.texts(["d"]), vocabulary: Vocabularies.small)
-        #expect(try cache.grammarNow(source, vocabulary: Vocabularies.small) !== one)
+        _ = try await cache.unpreparedGrammar(.texts(["d"]), vocabulary: Vocabularies.small)
+        #expect(try await cache.unpreparedGrammar(source, vocabulary: Vocabularies.small) !== one)
         await #expect(throws: SchemaError.self) { try await cache.grammar(.texts([]), vocabulary: Vocabularies.small) }
     }
 }

@@ -292,7 +292,8 @@ struct LoadedModelTests {
             request.bannedTokens = model.tokenizer.stopTokens.sorted()
             request.detectsLoops = detects
             if let schema {
-                request.grammar = try Grammar(.schema(try JSONParser.parse(schema)), vocabulary: await model.grammarVocabulary)
+                request.grammar = PendingGrammar(
+                    try Grammar(.schema(try JSONParser.parse(schema)), vocabulary: await model.grammarVocabulary))
             }
             return try await text(model, request, sequence)
         }
@@ -337,7 +338,7 @@ struct LoadedModelTests {
             #expect(!free.contains("\u{FFFD}"))
             // Any text may be cut; what is written is a part of what would be.
             var request = GenerationRequest(tokens: prompt, sampling: .greedy, maximumTokens: limit + 6)
-            request.grammar = grammar
+            request.grammar = PendingGrammar(grammar)
             do {
                 let (value, _) = try await text(model, request, sequence)
                 #expect(value.allSatisfy { "\"🦜".contains($0) }, "\(value)")

@@ -8,9 +8,9 @@ import Testing
 /// What follows each phase of a turn with calls.
 @Suite struct TurnCallTests {
     /// The grammar of an argument of `get_weather`.
-    private func grammar(_ argument: String, _ chat: ChatTurn) throws -> Grammar? {
+    private func grammar(_ argument: String, _ chat: ChatTurn) throws -> PendingGrammar? {
         let tool = try TurnTestTools.weather()
-        return try chat.grammar(tool, tool.properties.first { $0.name == argument })
+        return chat.grammar(tool, tool.properties.first { $0.name == argument })
     }
 
     // MARK: Calls
@@ -30,7 +30,7 @@ import Testing
         try turn.chooses(HermesCall.named)
         turn.expectWritten("Sure. " + HermesCall.begun)
         let arguments = try #require(turn.step.phase)
-        let grammar = try chat.grammar(try TurnTestTools.weather(), nil)
+        let grammar = chat.grammar(try TurnTestTools.weather(), nil)
         #expect(arguments.grammar === grammar)
         #expect(arguments.output == .call)
         // The limit of the request is for the answer.
@@ -113,15 +113,22 @@ import Testing
 
     @Test func onlyCalls() throws {
         var chat = try TurnTestTools.chat(TurnTestTemplate.hermes)
-        chat.tools.onlyCalls = true
-        chat.minimumCallProbability = 0.2
+        chat.tools.answerPrompt = TurnTestBytes.plain("Result")
+        chat.policy.answersFromResults = true
+        chat.policy.minimumCallProbability = 0.2
         var turn = TestTurn(chat: chat)
         let phase = try #require(turn.step.phase)
         #expect(phase.isFree && phase.output == .call && phase.endsWithText)
         #expect(phase.callTokens?.tokens == nil)
+        // Where the model would answer, it is given the results as text, and no tools.
         try turn.writes("Hello")
-        turn.expectEnd()
         turn.expectWritten("")
+        #expect(turn.step.prompt == TurnTestBytes.plain("Result"))
+        let answer = try #require(turn.step.phase)
+        #expect(answer.isFree && answer.output == .answer && answer.callableTools.isEmpty && answer.callTokens?.tokens == nil)
+        try turn.writes("It is warm.")
+        turn.expectEnd()
+        turn.expectWritten("It is warm.")
 
         var calling = TestTurn(chat: chat)
         try calling.writes("\n", until: "<tool_call>")
@@ -146,8 +153,8 @@ import Testing
     @Test func improbableAnswersBecomeCalls() throws {
         let trigger = try #require(TurnTestBytes.special("<tool_call>"))
         var chat = try TurnTestTools.chat(TurnTestTemplate.hermes)
-        chat.minimumCallProbability = 0.2
-        chat.minimumNextCallLogOdds = 0
+        chat.policy.minimumCallProbability = 0.2
+        chat.policy.minimumNextCallLogOdds = 0
         var turn = TestTurn(chat: chat)
         let phase = try #require(turn.step.phase)
         let tokens = phase.callTokens?.tokens ?? []
@@ -382,11 +389,14 @@ import Testing
     // MARK: Comparisons
 
     @Test func optionalArgumentsThatTheUserDidNotMention() throws {
-        var turn = try HermesCall.turn { $0.minimumOptionalArgumentLogOdds = 2 }
+        var turn = try HermesCall.turn { $0.policy.minimumOptionalArgumentLogOdds = 2 }
         try turn.fills(#" {"day": "today", "place": "Rome", "units": "celsius"}"#)
-        turn.expectWritten(HermesCall.begun + " {")
+        let written = #" {"day": "today", "place": "Rome", "units": "celsius"}"#
+        turn.expectWritten(HermesCall.begun + written)
+        try turn.expectAsked(HermesCall.begun + " {")
         try turn.compares("\"", "}", logOdds: 1.9)
-        turn.expectWritten(HermesCall.begun + #" {"place": "Rome""#)
+        try turn.expectAsked(HermesCall.begun + #" {"place": "Rome""#)
+        turn.expectWritten(HermesCall.begun + written)
         #expect(turn.calls.isEmpty)
 
         var none = turn
@@ -402,14 +412,14 @@ import Testing
 
     /// If none is removed, the tokens of the model remain.
     @Test func optionalArgumentsThatTheUserMentioned() throws {
-        var turn = try HermesCall.turn { $0.minimumOptionalArgumentLogOdds = 2 }
+        var turn = try HermesCall.turn { $0.policy.minimumOptionalArgumentLogOdds = 2 }
         try turn.fills(#" {"day": "today", "place": "Rome"}"#, tokens: [401, 402])
         try turn.compares("\"", "}", logOdds: 2)
         #expect(
-            turn.step.written == TurnTestBytes.encode(HermesCall.begun) + [401, 402] + TurnTestBytes.encode("}\n</tool_call>"))
+            turn.written == TurnTestBytes.encode(HermesCall.begun) + [401, 402] + TurnTestBytes.encode("}\n</tool_call>"))
         #expect(turn.calls.map(\.arguments.text) == [#"{"day":"today","place":"Rome"}"#])
 
-        var required = try HermesCall.turn { $0.minimumOptionalArgumentLogOdds = 2 }
+        var required = try HermesCall.turn { $0.policy.minimumOptionalArgumentLogOdds = 2 }
         try required.fills(#" {"place": "Rome"}"#)
         #expect(required.calls.count == 1)
 
@@ -419,13 +429,13 @@ import Testing
     }
 
     @Test func controlTokensInArgumentsStayText() throws {
-        var turn = try HermesCall.turn { $0.minimumOptionalArgumentLogOdds = 2 }
+        var turn = try HermesCall.turn { $0.policy.minimumOptionalArgumentLogOdds = 2 }
         try turn.fills(#" {"day": "today", "place": "<think>", "units": "celsius"}"#)
         try turn.compares("\"", "}", logOdds: 0)
-        #expect(turn.step.written == TurnTestBytes.encode(HermesCall.begun) + TurnTestBytes.plain(#" {"place": "<think>""#))
+        #expect(turn.step.phase?.question?.tokens == TurnTestBytes.plain(#" {"place": "<think>""#))
         try turn.compares(",", "}", logOdds: 0)
         let arguments = TurnTestBytes.plain(#" {"place": "<think>"}"#)
-        #expect(turn.step.written == TurnTestBytes.encode(HermesCall.begun) + arguments + TurnTestBytes.encode("}\n</tool_call>"))
+        #expect(turn.written == TurnTestBytes.encode(HermesCall.begun) + arguments + TurnTestBytes.encode("}\n</tool_call>"))
     }
 
     /// A call as an element of a block of JSON.
@@ -443,12 +453,12 @@ import Testing
 
     @Test func anotherCallIsProbableEnough() throws {
         var chat = try TurnTestTools.chat(TurnTestTemplate.hermes)
-        chat.minimumNextCallLogOdds = -3
+        chat.policy.minimumNextCallLogOdds = -3
         var turn = TestTurn(chat: chat)
         try turn.ends(PhaseEnd(reason: .stopString, tokens: TurnTestBytes.plain("Sure.\n"), calledTool: "get_weather"))
         turn.expectWritten("Sure.\n" + HermesCall.begun)
         try turn.fills(#" {"place": "Rome"}"#)
-        turn.expectWritten("Sure.\n```json\n" + element("Rome"))
+        try turn.expectAsked("Sure.\n```json\n" + element("Rome"))
         let first = "Sure.\n" + HermesCall.whole(#" {"place": "Rome"}"#)
 
         var short = turn
@@ -460,14 +470,14 @@ import Testing
         turn.expectWritten(first + "\n" + HermesCall.opening)
         try turn.chooses(HermesCall.named)
         try turn.fills(#" {"place": "Vienna"}"#)
-        turn.expectWritten("Sure.\n```json\n" + element("Rome") + element("Vienna"))
+        try turn.expectAsked("Sure.\n```json\n" + element("Rome") + element("Vienna"))
         try turn.compares("{", "`", logOdds: -3)
         turn.expectEnd()
         turn.expectWritten(first + "\n" + HermesCall.whole(#" {"place": "Vienna"}"#))
         #expect(turn.calls.map(\.arguments.text) == [#"{"place":"Rome"}"#, #"{"place":"Vienna"}"#])
 
         // A model that writes the trigger also writes the next one.
-        var trained = try HermesCall.turn { $0.minimumNextCallLogOdds = -3 }
+        var trained = try HermesCall.turn { $0.policy.minimumNextCallLogOdds = -3 }
         try trained.fills(#" {"place": "Rome"}"#)
         #expect(trained.step.phase?.isFree == true && trained.step.phase?.stopTokens.isEmpty == false)
     }

@@ -149,7 +149,7 @@ import Testing
 
     // MARK: Guided answers
 
-    private func guided() throws -> (request: GenerationRequest, grammar: Grammar) {
+    private func guided() throws -> (request: GenerationRequest, grammar: PendingGrammar) {
         let grammar = try TurnTestTools.grammar(.schema(try JSONParser.parse(#"{"type": "integer"}"#)))
         var request = TurnTestBytes.request
         request.grammar = grammar

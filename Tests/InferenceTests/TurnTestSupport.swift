@@ -81,9 +81,9 @@ enum TurnTestTools {
             """)
     }
 
-    static func grammar(_ source: GrammarSource) throws -> Grammar {
+    static func grammar(_ source: GrammarSource) throws -> PendingGrammar {
         let options = GrammarOptions(isSpaced: true, allowsZeroFraction: false)
-        return try Grammar(source, vocabulary: TurnTestBytes.grammarVocabulary, options: options)
+        return PendingGrammar(try Grammar(source, vocabulary: TurnTestBytes.grammarVocabulary, options: options))
     }
 
     /// A turn in the format of a template, with the grammars that a model gives it.
@@ -95,7 +95,7 @@ enum TurnTestTools {
         chat.tools.callable = tools
         chat.tools.areInPrompt = true
         chat.contextSize = 4_096
-        var grammars: [String: Grammar] = [:]
+        var grammars: [String: PendingGrammar] = [:]
         for tool in tools {
             grammars[tool.name] = try grammar(.framed(before: " ", schema: tool.parameters, after: ""))
             for property in tool.properties {
@@ -111,12 +111,17 @@ enum TurnTestTools {
 
 extension TurnPhase {
     var isFree: Bool { if case .free = kind { true } else { false } }
-    var grammar: Grammar? { if case .constrained(let grammar) = kind { grammar } else { nil } }
+    var grammar: PendingGrammar? { if case .constrained(let grammar) = kind { grammar } else { nil } }
     var options: [String]? {
         if case .choice(let options) = kind { options.map { TurnTestBytes.text($0) } } else { nil }
     }
+    var question: TurnQuestion? { if case .question(let question) = kind { question } else { nil } }
     var compared: [String]? {
-        if case .comparison(let one, let other) = kind { [TurnTestBytes.text([one]), TurnTestBytes.text([other])] } else { nil }
+        if case .odds(let one, let other)? = question?.value {
+            [TurnTestBytes.text([one]), TurnTestBytes.text([other])]
+        } else {
+            nil
+        }
     }
 }
 
@@ -124,6 +129,8 @@ extension TurnPhase {
 struct TestTurn {
     private(set) var plan: TurnPlan
     private(set) var step: TurnStep
+    /// All tokens of the turn.
+    private(set) var written: [TokenID]
     /// All calls so far.
     private(set) var calls: [ChatToolCall] = []
 
@@ -133,11 +140,14 @@ struct TestTurn {
     ) {
         var plan = TurnPlan(request, chat, TurnTestBytes.vocabulary, makeIdentifier: makeIdentifier)
         step = plan.begin()
+        written = step.append
         self.plan = plan
     }
 
     mutating func ends(_ end: PhaseEnd) throws {
+        written += end.tokens
         step = try plan.next(after: end)
+        written = step.prompt == nil ? Array(written.prefix(step.keep)) + step.append : step.append
         calls += step.events.compactMap { event -> ChatToolCall? in if case .call(let call) = event { call } else { nil } }
     }
 
@@ -170,7 +180,8 @@ struct TestTurn {
 
     /// The model writes text that the grammar of the phase accepts.
     mutating func fills(_ text: String, tokens: [TokenID]? = nil, location: SourceLocation = #_sourceLocation) throws {
-        let grammar = try #require(step.phase?.grammar, sourceLocation: location)
+        let pending = try #require(step.phase?.grammar, sourceLocation: location)
+        let grammar = try #require(try pending.grammar, sourceLocation: location)
         var matcher = grammar.matcher()
         let isAccepted = matcher.advance(text.utf8) && matcher.isComplete
         #expect(isAccepted, "\(text)", sourceLocation: location)
@@ -183,13 +194,23 @@ struct TestTurn {
     ) throws {
         #expect(step.phase?.compared == [one, other], sourceLocation: location)
         #expect(step.phase?.output == .call, sourceLocation: location)
-        try ends(PhaseEnd(reason: .endOfTurn, logOdds: logOdds))
+        try ends(PhaseEnd(reason: .endOfTurn, logValue: logOdds))
     }
 
     /// Checks all tokens of the turn.
     func expectWritten(_ text: String, location: SourceLocation = #_sourceLocation) {
-        #expect(TurnTestBytes.text(step.written) == text, sourceLocation: location)
-        #expect(step.written == TurnTestBytes.encode(text), sourceLocation: location)
+        #expect(TurnTestBytes.text(written) == text, sourceLocation: location)
+        #expect(written == TurnTestBytes.encode(text), sourceLocation: location)
+    }
+
+    /// Checks what is asked of the model: the tokens of the turn and the question, none of which becomes part of the turn.
+    func expectAsked(_ text: String, location: SourceLocation = #_sourceLocation) throws {
+        let question = try #require(step.phase?.question, sourceLocation: location)
+        guard case .turn(let count) = question.context else {
+            Issue.record("the question is not about the turn", sourceLocation: location)
+            return
+        }
+        #expect(written.prefix(count) + question.tokens == TurnTestBytes.encode(text), sourceLocation: location)
     }
 
     func expectEnd(_ reason: StopReason = .endOfTurn, location: SourceLocation = #_sourceLocation) {

@@ -1,6 +1,7 @@
 internal import Foundation
 internal import Grammar
 package import JSON
+internal import ModelPrompts
 
 extension GenerationSchema {
     /// The schema as JSON Schema, in the form in which it is encoded.
@@ -288,19 +289,9 @@ struct SchemaWriter {
     }
 }
 
-/// Escapes names in references: JSON Pointer (RFC 6901) in the fragment of a URI.
-enum SchemaPointer {
-    static func escaped(_ name: String) -> String {
-        name.replacing("~", with: "~0").replacing("/", with: "~1").replacing("%", with: "%25")
-    }
-
-    /// The names that a reference within a document consists of.
-    static func path(of reference: String) -> [String] {
-        reference.split(separator: "/", omittingEmptySubsequences: false).dropFirst().map { unescaped($0) }
-    }
-
-    static func unescaped(_ text: some StringProtocol) -> String {
-        (text.removingPercentEncoding ?? String(text)).replacing("~1", with: "/").replacing("~0", with: "~")
+extension SchemaDescription {
+    static func text(of schema: GenerationSchema, isArguments: Bool = false) -> String {
+        text(of: schema.json, isArguments: isArguments)
     }
 }
 

@@ -113,26 +113,4 @@ extension JSONValue {
 
     /// Whether references in the schema begin at it. An identifier that begins with `#` only names a place of the document.
     private var hasIdentifier: Bool { if case .string(let id)? = self["$id"] { !id.hasPrefix("#") } else { false } }
-
-    /// The values on the way from this one to the end of a path, as far as there are any.
-    private func values(along path: [String]) -> [JSONValue] {
-        var values = [self]
-        for name in path {
-            var next = values[values.count - 1][name]
-            if case .array(let parts) = values[values.count - 1] {
-                next = Int(name).flatMap { parts.indices.contains($0) ? parts[$0] : nil }
-            }
-            guard let next else { break }
-            values.append(next)
-        }
-        return values
-    }
-
-    /// The part of the document that a reference within it leads to; nil if there is none.
-    func target(of reference: String) -> JSONValue? {
-        guard reference.hasPrefix("#") else { return nil }
-        let path = SchemaPointer.path(of: reference)
-        let values = values(along: path)
-        return values.count > path.count ? values.last : nil
-    }
 }

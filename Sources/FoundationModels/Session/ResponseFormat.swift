@@ -1,5 +1,4 @@
 package import Grammar
-internal import Inference
 
 /// A format of responses that schemas cannot express, with options for its grammar.
 package struct ResponseFormat: Sendable {
@@ -13,10 +12,6 @@ package struct ResponseFormat: Sendable {
     ) {
         self.source = source
         self.options = options
-    }
-
-    func grammar(for model: LoadedModel) async throws -> Grammar {
-        try await model.grammars.grammar(source, vocabulary: try await model.grammarVocabulary, options: options)
     }
 }
 

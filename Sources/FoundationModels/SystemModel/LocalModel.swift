@@ -93,7 +93,7 @@ package struct LocalModel: Hashable, Sendable {
         get async {
             if let repetitionOption { return repetitionOption }
             // Asked after the model has generated calls, so that it is in memory; if not, the request reports it.
-            return (try? await load().defaults.repeatsToolCalls) ?? false
+            return (try? await load().defaults.policy.repeatsToolCalls) ?? false
         }
     }
 

@@ -2,11 +2,8 @@ internal import Foundation
 internal import Inference
 internal import ModelPrompts
 
-/// Determines which tool a message is for, if any, for models that were not trained to call tools.
-///
-/// Small models do not reliably answer the question which tool to use, but they predict well which messages people
-/// write to which recipient. So the message is scored: its probability as a message to each tool, or to an assistant
-/// without tools (a noisy channel, arXiv:2108.04106). The result is always a tool or an answer.
+/// The tools for which a message may be, with the introduction of each, for models that were not trained to call tools: see
+/// `TurnPlan+Recipients.swift`.
 struct ToolChoice {
     /// A possible recipient of the message; a nil tool means an assistant without tools.
     struct Recipient {
@@ -49,11 +46,7 @@ struct ToolChoice {
         self.recipients = recipients
     }
 
-    /// The tokens of the prompt before the user's message.
-    func prompt(for recipient: Recipient, _ model: LoadedModel) throws -> [TokenID] {
-        model.tokenizer.encode(try prompt(for: recipient, model.template))
-    }
-
+    /// The pieces of the prompt before the user's message.
     func prompt(for recipient: Recipient, _ template: ChatTemplate) throws -> [PromptPiece] {
         let pieces = try template.render(
             [ChatMessage(role: .system, content: recipient.introduction), ChatMessage(role: .user, content: message)],

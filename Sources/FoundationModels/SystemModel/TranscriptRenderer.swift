@@ -28,15 +28,20 @@ struct TranscriptRenderer {
     /// The conversation whose last tool calls have been made, as a question with their results, which is answered in words:
     /// without tool definitions and calls, which small models imitate.
     func answerPrompt(for entries: some Sequence<Transcript.Entry>, thinking: ThinkingLevel = .off) -> ChatPrompt {
-        var renderer = self
-        renderer.hasToolFormat = false
-        renderer.listsTools = false
-        var prompt = renderer.prompt(for: entries, thinking: thinking)
+        var prompt = ofAnswers.prompt(for: entries, thinking: thinking)
         guard let last = prompt.messages.indices.last else { return prompt }
         var question = ""
         for case .prompt(let prompt) in entries { question = prompt.segments.modelText }
         prompt.messages[last].content += Self.answerLine(question)
         return prompt
+    }
+
+    /// The renderer of prompts without tools, in which the results of calls are text.
+    var ofAnswers: TranscriptRenderer {
+        var renderer = self
+        renderer.hasToolFormat = false
+        renderer.listsTools = false
+        return renderer
     }
 
     /// The request for an answer, in the language of the question.

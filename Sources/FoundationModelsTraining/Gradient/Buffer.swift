@@ -1,7 +1,7 @@
 internal import Foundation
 
 /// Zeroed numbers in memory, aligned to cache lines. Kernels read up to 32 numbers after the last one, which are zeros.
-final class Buffer: @unchecked Sendable {  // Its owner writes it from one thread at a time.
+package final class Buffer: @unchecked Sendable {  // Its owner writes it from one thread at a time.
     let pointer: UnsafeMutablePointer<Float>
     let count: Int
 
@@ -20,7 +20,7 @@ final class Buffer: @unchecked Sendable {  // Its owner writes it from one threa
 
     deinit { munmap(pointer, (count + Self.slack) * MemoryLayout<Float>.stride) }
 
-    func clear() { pointer.update(repeating: 0, count: count) }
+    package func clear() { pointer.update(repeating: 0, count: count) }
 
     var values: [Float] {
         get { Array(UnsafeBufferPointer(start: pointer, count: count)) }

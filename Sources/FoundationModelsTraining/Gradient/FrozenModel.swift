@@ -1,6 +1,6 @@
 internal import CKernels
 internal import Foundation
-internal import Inference
+package import Inference
 
 /// A matrix of a model as it is in the file: rows of quantised blocks.
 struct FrozenMatrix {
@@ -22,7 +22,7 @@ struct FrozenMatrix {
 /// The weights of a model for training: as they are in the file, and never changed. They are read into memory, not mapped: a file that
 /// shrinks during a run of hours would end the process. Only families whose layers consist of attention and a dense
 /// feed-forward network are supported.
-final class FrozenModel: @unchecked Sendable {  // Nothing is written after `init`.
+package final class FrozenModel: @unchecked Sendable {  // Nothing is written after `init`.
     /// A matrix with its bias, and the outputs that it has in a buffer with the outputs of other matrices.
     struct Projection {
         var matrix: FrozenMatrix
@@ -57,7 +57,7 @@ final class FrozenModel: @unchecked Sendable {  // Nothing is written after `ini
         var gateWidth: Int { dense.isGated ? 2 * dense.width : dense.width }
     }
 
-    let shape: ModelShape
+    package let shape: ModelShape
     let file: GGUFFile
     let embedding: FrozenMatrix
     let head: FrozenMatrix
@@ -69,7 +69,7 @@ final class FrozenModel: @unchecked Sendable {  // Nothing is written after `ini
 
     /// - Throws: ``TrainingError/unsupportedModel(_:)`` for a family that cannot be trained, ``TrainingError/damagedModel(_:)`` if a tensor
     ///   is missing or has another shape.
-    convenience init(path: String) throws(TrainingError) {
+    package convenience init(path: String) throws(TrainingError) {
         do {
             try self.init(opening: path)
         } catch let error as TrainingError {

@@ -1,17 +1,17 @@
 internal import CKernels
 internal import Foundation
-internal import Inference
+package import Inference
 
 /// The loss of a batch and its gradient by the adapter's factors, with backpropagation through frozen quantised weights.
 ///
 /// The inputs of all layers are kept; everything else within a layer is computed again in the backward pass, but for the layers that
 /// memory is left for (arXiv:1604.06174).
-final class GradientPass: @unchecked Sendable {  // Used by one thread at a time.
+package final class GradientPass: @unchecked Sendable {  // Used by one thread at a time.
     let model: FrozenModel
     let factors: LowRankFactors
-    let pool: WorkerPool
+    package let pool: WorkerPool
     /// Whether operands of products are rounded to bfloat16.
-    let rounds: Bool
+    package let rounds: Bool
     let maximumRows: Int
     let kernels: UnsafePointer<ck_training_kernels>
     private let forwardKernels: UnsafePointer<ck_kernels>
@@ -51,7 +51,7 @@ final class GradientPass: @unchecked Sendable {  // Used by one thread at a time
     /// - Parameters:
     ///   - maximumRows: the largest number of tokens of a batch.
     ///   - keptLayers: the number of layers whose intermediate results are kept for the backward pass.
-    init(
+    package init(
         _ model: FrozenModel, _ factors: LowRankFactors, pool: WorkerPool, maximumRows: Int, keptLayers: Int, rounds: Bool,
         contextSize: Int
     ) throws(TrainingError) {
@@ -93,12 +93,12 @@ final class GradientPass: @unchecked Sendable {  // Used by one thread at a time
         self.angles = angles
     }
 
-    struct Result {
+    package struct Result {
         /// The sum of the cross-entropy of all targets, in nats.
-        var loss = 0.0
+        package var loss = 0.0
         /// The number of targets that had the largest logit.
         var right = 0
-        var targets = 0
+        package var targets = 0
     }
 
     /// Computes the loss of a batch, and adds its gradient, divided by `divisor`, to those of the factors.
@@ -107,7 +107,7 @@ final class GradientPass: @unchecked Sendable {  // Used by one thread at a time
     ///   - divisor: the number of targets of the whole step; nil to compute the loss only.
     ///   - expected: probabilities that are learned instead of the next tokens; the loss is then the divergence from them.
     ///   - isCancelled: asked before each layer.
-    func run(
+    package func run(
         _ batch: TrainingBatch, divisor: Double?, expected: KeptText.Predictions? = nil, isCancelled: () -> Bool = { false }
     ) throws(TrainingError) -> Result {
         try forward(batch, isCancelled)

@@ -3,9 +3,9 @@ internal import Inference
 
 /// Texts that have nothing to do with the task, with the model's own predictions for them. A step that also learns these predictions
 /// changes the model for the task and little else (learning without forgetting, arXiv:1606.09282).
-struct KeptText {
+package struct KeptText {
     /// The most likely tokens after each token of a batch, and their probabilities, both `[targets][likely]`.
-    struct Predictions {
+    package struct Predictions {
         var likely: Int
         var tokens: [Int32] = []
         var probabilities: [Float] = []

@@ -1,11 +1,12 @@
+internal import CKernels
 internal import Foundation
-internal import Inference
+package import Inference
 
 /// The trained parameters: for each matrix, A `[rank][columns]` and the transpose of B `[rank][rows]`, one after the other in one buffer,
 /// with buffers of the same layout for gradients and the moments of AdamW.
-final class LowRankFactors: @unchecked Sendable {  // Used by one thread at a time.
-    struct Place {
-        var name: String
+package final class LowRankFactors: @unchecked Sendable {  // Used by one thread at a time.
+    package struct Place {
+        package var name: String
         var rank: Int
         var rows: Int
         var columns: Int
@@ -17,17 +18,17 @@ final class LowRankFactors: @unchecked Sendable {  // Used by one thread at a ti
 
     let places: [String: Place]
     /// In the order of the layers.
-    let order: [Place]
+    package let order: [Place]
     let scale: Float
     let rank: Int
     let values: Buffer
-    let gradients: Buffer
+    package let gradients: Buffer
     let means: Buffer
     let squares: Buffer
     var count: Int { values.count }
 
     /// - Parameter matrices: the names of the matrices that are trained, with their shapes.
-    init(_ matrices: [(name: String, rows: Int, columns: Int)], rank: Int, scale: Float) throws(TrainingError) {
+    package init(_ matrices: [(name: String, rows: Int, columns: Int)], rank: Int, scale: Float) throws(TrainingError) {
         var order: [Place] = []
         var offset = 0
         for matrix in matrices {
@@ -46,7 +47,7 @@ final class LowRankFactors: @unchecked Sendable {  // Used by one thread at a ti
     }
 
     /// A is uniform within ±1/√columns, as in PEFT; B is zero, so that the adapter changes nothing at first.
-    func initialize(seed: UInt64) {
+    package func initialize(seed: UInt64) {
         var numbers = SplitMix64(state: seed)
         for place in order {
             let bound = 1 / Float(place.columns).squareRoot()
@@ -69,10 +70,29 @@ final class LowRankFactors: @unchecked Sendable {  // Used by one thread at a ti
         Array(UnsafeBufferPointer(start: values.pointer + place.offset, count: place.rank * place.columns))
     }
 
-    func set(_ place: Place, a: [Float], b: [Float]) {
+    package func set(_ place: Place, a: [Float], b: [Float]) {
         (values.pointer + place.offset).update(from: a, count: place.rank * place.columns)
         for row in 0..<place.rows {
             for r in 0..<place.rank { values.pointer[place.bOffset + r * place.rows + row] = b[row * place.rank + r] }
         }
+    }
+
+    // MARK: - AdamW
+
+    private static let (beta1, beta2, epsilon) = (Float(0.9), Float(0.999), Float(1e-8))
+
+    package var gradientNorm: Double { ck_training_squares(gradients.pointer, count).squareRoot() }
+
+    /// A step of AdamW (arXiv:1711.05101).
+    ///
+    /// - Parameters:
+    ///   - number: the number of the step, from 1.
+    ///   - factor: what gradients are multiplied by.
+    package func step(_ number: Int, pool: WorkerPool, rate: Float, factor: Float, weightDecay: Float) {
+        let number = Double(number)
+        ck_training_adam(
+            pool.handle, values.pointer, gradients.pointer, means.pointer, squares.pointer, count, factor, rate, Self.beta1,
+            Self.beta2, Self.epsilon, weightDecay, Float(1 - pow(Double(Self.beta1), number)),
+            Float(1 - pow(Double(Self.beta2), number)))
     }
 }

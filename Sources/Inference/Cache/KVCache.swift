@@ -22,6 +22,7 @@ package final class KVCache {
     package let isRecurrent: Bool
     /// Whether positions are rotated with the factors for long contexts. Such keys differ from others.
     let usesLongFactors: Bool
+    private let shape: ModelShape
     let format: CacheFormat
     /// The adapter that the sequence is processed with; nil for the weights alone.
     let adapter: LowRankAdapter?
@@ -63,7 +64,7 @@ package final class KVCache {
         shape: ModelShape, capacity: Int, format: CacheFormat = .binary16, adapter: LowRankAdapter? = nil,
         sharesLayers: Bool = false
     ) throws(ModelError) {
-        (self.format, self.adapter) = (format, adapter)
+        (self.shape, self.format, self.adapter) = (shape, format, adapter)
         let elementBytes = format == .int8 ? 1 : 2
         // Keys are stored in blocks of 16 positions.
         let capacity = (max(1, capacity) + 15) / 16 * 16
@@ -130,6 +131,11 @@ package final class KVCache {
         let count = (capacity + CachePage.positions - 1) / CachePage.positions
         pageTable = .allocate(capacity: count)
         pageTable.initialize(repeating: nil, count: count)
+    }
+
+    /// An empty cache of the same shape, capacity, format and adapter.
+    func makeEmpty() throws(ModelError) -> KVCache {
+        try KVCache(shape: shape, capacity: capacity, format: format, adapter: adapter)
     }
 
     deinit { pageTable.deallocate() }

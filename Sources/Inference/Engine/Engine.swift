@@ -54,9 +54,14 @@ final class Engine {
     func step() -> Bool {
         readSignals()
         beginDelayed()
+        resumeBlocked()
         while let id = scheduler.activate() { if let job = jobs[id] { begin(job) } }
         scheduler.nextBatch(into: &chunks)
-        guard !chunks.isEmpty else { return !jobs.isEmpty }
+        guard !chunks.isEmpty else {
+            // If all active jobs wait for something else, whoever ends that begins again.
+            let blocked = jobs.values.count { $0.isBlocked }
+            return jobs.count > blocked && (blocked == 0 || blocked < scheduler.activeCount)
+        }
         forward()
         return true
     }
@@ -89,6 +94,14 @@ final class Engine {
                 job.source = nil
                 begin(job)
             }
+        }
+    }
+
+    /// Lets the jobs go on that wait no longer.
+    private func resumeBlocked() {
+        for job in jobs.values where job.isBlocked && !job.work.isBlocked {
+            job.isBlocked = false
+            advance(job)
         }
     }
 
@@ -141,22 +154,58 @@ final class Engine {
         job.processed = 0
         do {
             while let wanted = try job.work.next(&job.tokens, draft: draftBudget(job)) {
-                truncate(job)
+                if case .blocked = wanted {
+                    job.isBlocked = true
+                    return schedule(job)
+                }
+                try select(job)
                 job.wanted = wanted
                 if job.remaining > 0 { return schedule(job) }
             }
-            truncate(job)
+            try select(job)
             end(job, .success(()))
         } catch {
             end(job, .failure(error))
         }
     }
 
+    /// Goes to the branch on which the work goes on, and makes its cache contain the tokens before those that are named.
+    private func select(_ job: Job) throws {
+        let branch = job.work.branch
+        if branch != job.branch?.id {
+            leaveBranch(job)
+            if let branch { return try begin(branch, of: job) }
+        }
+        truncate(job)
+    }
+
+    private func begin(_ branch: WorkBranch, of job: Job) throws {
+        let cache = try job.cache.makeEmpty()
+        let position = job.work.position ?? 0
+        let contents = job.work.tokens(in: 0..<position) + job.tokens
+        // Without memory for a copy, the tokens are computed.
+        let own = job.cache.reusablePrefix(of: Array(contents))
+        if own > 0 { try? cache.copyPrefix(of: job.cache, count: own) }
+        try? caches.copyPrefix(to: cache, for: Array(contents))
+        let cached = cache.rewind(to: cache.reusablePrefix(of: Array(contents), limit: position))
+        job.tokens.removeAll(keepingCapacity: true)
+        job.tokens += contents[(contents.startIndex + cached)...]
+        job.branch = (branch, cache)
+        if cache.isRecurrent { job.checkpoint = position }
+        job.work.begin(cachedTokens: cached)
+    }
+
+    private func leaveBranch(_ job: Job) {
+        guard let (id, cache) = job.branch else { return }
+        job.branch = nil
+        if id.isKept { caches.release(cache) }
+    }
+
     /// Removes the tokens that the work does not keep from the cache. Recurrent states can be restored only at a
     /// checkpoint; the kept tokens after it are processed again.
     private func truncate(_ job: Job) {
-        guard let position = job.work.position, position < job.cache.tokens.count else { return }
-        let cached = job.cache.rewind(to: position)
+        guard let position = job.work.position, position < job.current.tokens.count else { return }
+        let cached = job.current.rewind(to: position)
         if cached < position, !job.tokens.isEmpty {
             job.tokens.insert(contentsOf: job.work.tokens(in: cached..<position), at: 0)
         }
@@ -168,7 +217,7 @@ final class Engine {
     }
 
     private func schedule(_ job: Job) {
-        let position = job.cache.tokens.count
+        let position = job.current.tokens.count
         let boundary = job.checkpoint.map { $0 > position ? $0 - position : .max } ?? .max
         scheduler.setRemaining(job.remaining, boundary: boundary, of: job.id)
     }
@@ -176,8 +225,9 @@ final class Engine {
     private func end(_ job: Job, _ result: Result<Void, any Error>) {
         jobs[job.id] = nil
         scheduler.remove(job.id)
+        leaveBranch(job)
         job.cache.lastUse = job.id
-        caches.trim { cache in jobs.values.contains { $0.cache === cache } }
+        caches.trim { cache in jobs.values.contains { $0.cache === cache || $0.branch?.cache === cache } }
         job.completion(result)
     }
 
@@ -196,7 +246,7 @@ final class Engine {
         if chunks.isEmpty { return }
         for chunk in chunks {
             guard let job = jobs[chunk.id] else { continue }
-            parts.append((job.cache, chunk.count))
+            parts.append((job.current, chunk.count))
             tokens.append(contentsOf: job.tokens[job.processed..<job.processed + chunk.count])
             maskWorker.add(job.work)
             guard job.isInPrompt, job.remaining == chunk.count else { continue }
@@ -230,10 +280,10 @@ final class Engine {
     /// oldest goes on alone with the last memory, or the newest fails.
     private func reserveMemory() {
         var waiting: [Scheduler.Chunk] = []
-        func isInUse(_ cache: KVCache) -> Bool { jobs.values.contains { $0.cache === cache } }
+        func isInUse(_ cache: KVCache) -> Bool { jobs.values.contains { $0.cache === cache || $0.branch?.cache === cache } }
         chunks.removeAll { chunk in
             guard let job = jobs[chunk.id] else { return true }
-            let bytes = job.cache.bytesToReserve(chunk.count)
+            let bytes = job.current.bytesToReserve(chunk.count)
             if bytes > 0, !caches.hasRoom(for: bytes, isUrgent: false, where: isInUse) {
                 waiting.append(chunk)
                 return true
@@ -243,16 +293,16 @@ final class Engine {
         guard chunks.isEmpty, let oldest = waiting.min(by: { $0.id < $1.id }), let newest = waiting.max(by: { $0.id < $1.id }),
             let first = jobs[oldest.id], let last = jobs[newest.id]
         else { return }
-        if caches.hasRoom(for: first.cache.bytesToReserve(oldest.count), isUrgent: true, where: isInUse) {
+        if caches.hasRoom(for: first.current.bytesToReserve(oldest.count), isUrgent: true, where: isInUse) {
             if reserve(oldest, first) { chunks.append(oldest) }
         } else {
-            end(last, .failure(GenerationFailure.outOfMemory(bytes: last.cache.bytesToReserve(newest.count))))
+            end(last, .failure(GenerationFailure.outOfMemory(bytes: last.current.bytesToReserve(newest.count))))
         }
     }
 
     /// - Returns: false if the job has ended because the memory cannot be mapped.
     private func reserve(_ chunk: Scheduler.Chunk, _ job: Job) -> Bool {
-        do { try job.cache.reserve(chunk.count) } catch {
+        do { try job.current.reserve(chunk.count) } catch {
             end(job, .failure(error))
             return false
         }
@@ -267,7 +317,7 @@ final class Engine {
             guard let job = jobs[chunk.id] else { continue }
             let start = job.processed
             job.processed += chunk.count
-            if job.cache.tokens.count == job.checkpoint { job.cache.addCheckpoint() }
+            if job.current.tokens.count == job.checkpoint { job.current.addCheckpoint() }
             switch job.wanted {
             case .last(let count):
                 for row in max(start, min(job.processed, job.tokens.count - count))..<job.processed {
@@ -321,6 +371,12 @@ private final class Job {
     var wanted = WantedLogits.processOnly
     /// Whether the tokens are those of the prompt.
     var isInPrompt = false
+    /// Whether the work waits for something other than the model.
+    var isBlocked = false
+    /// The branch on which the work is, and its memory.
+    var branch: (id: WorkBranch, cache: KVCache)?
+    /// The memory of the sequence or the branch on which the work is.
+    var current: KVCache { branch?.cache ?? cache }
     /// The job whose first `count` tokens this one waits for.
     var source: (id: Int, count: Int)?
     /// The position at which the recurrent states are saved.

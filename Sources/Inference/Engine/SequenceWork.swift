@@ -8,6 +8,16 @@ enum WantedLogits {
     case candidates([TokenID])
     /// After each of the first `count` tokens.
     case first(Int)
+    /// Nothing is to be processed: the work waits, as long as it is ``SequenceWork/isBlocked``.
+    case blocked
+}
+
+/// A second sequence of the work of a sequence: what is asked beside a turn, or a turn that goes on with another prompt.
+struct WorkBranch: Equatable {
+    /// Each branch of the work has another number.
+    let number: Int
+    /// Whether later work may begin with the same tokens, so that its memory is kept.
+    let isKept: Bool
 }
 
 /// A computation with a model as a state machine: it names the tokens of its sequence that are to be processed next, and
@@ -34,6 +44,11 @@ protocol SequenceWork: AnyObject {
     var position: Int? { get }
     /// The tokens of the sequence in a range before ``position``, for sequences that cannot be truncated anywhere.
     func tokens(in range: Range<Int>) -> ArraySlice<TokenID>
+    /// After ``next(_:draft:)``: the branch whose tokens it has named; nil for the sequence itself. The engine makes a new branch contain
+    /// the tokens before ``position``, and says with ``begin(cachedTokens:)`` how many of them were in memory.
+    var branch: WorkBranch? { get }
+    /// Whether the work waits for something other than the model. Whoever ends that wakes the engine.
+    var isBlocked: Bool { get }
     /// The layers after which the residual stream of the prompt's last token is passed to ``takeState(_:layer:)``.
     var stateLayers: [Int] { get }
     /// Takes the residual stream of the prompt's last token after a layer, `[width]`. Called before the logits after the
@@ -49,6 +64,8 @@ extension SequenceWork {
     func begin(cachedTokens: Int) {}
     var position: Int? { nil }
     func tokens(in range: Range<Int>) -> ArraySlice<TokenID> { prompt[range] }
+    var branch: WorkBranch? { nil }
+    var isBlocked: Bool { false }
     var stateLayers: [Int] { [] }
     func takeState(_ state: [Float], layer: Int) {}
     var canPrepare: Bool { false }
@@ -66,6 +83,9 @@ struct WorkTimes {
         usage.queueSeconds = (now - start).seconds
         start = now
     }
+
+    /// Another prompt is processed.
+    mutating func restart() { (start, firstLogits) = (.now, nil) }
 
     mutating func takeLogits(_ usage: inout GenerationUsage) {
         if firstLogits != nil { return }

@@ -18,9 +18,7 @@ package struct GenerationRequest: Sendable {
     /// Whether generation stops when the answer repeats itself endlessly; see ``LoopDetector``.
     package var detectsLoops = true
     /// The grammar that constrains the answer; nil for free text.
-    package var grammar: Grammar?
-    /// Added to the logits of null where the grammar allows it or another value of a member.
-    package var nullBias = 0.0
+    package var grammar: PendingGrammar?
     /// The number of most probable tokens that are reported for each generated token; nil to report no probabilities.
     package var topScores: Int?
     /// The layers after which the residual stream of the prompt's last token is reported.
@@ -36,7 +34,7 @@ package struct GenerationRequest: Sendable {
         tokens: [TokenID], sampling: SamplingSettings, maximumTokens: Int? = nil, stopStrings: [String] = [],
         grammar: Grammar? = nil
     ) {
-        self.grammar = grammar
+        self.grammar = grammar.map { PendingGrammar($0) }
         self.tokens = tokens
         self.sampling = sampling
         self.maximumTokens = maximumTokens

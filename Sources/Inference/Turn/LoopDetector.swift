@@ -9,6 +9,9 @@ struct LoopDetector {
     /// … and from this number of copies of the cycle on.
     static let minimumCopies = 8
 
+    /// A text that has no more tokens left than this is not ended as a loop: its limit ends it soon.
+    static let nearLimit = 256
+
     private static let places = 4_096
     private static let expectedTokens = 4_096
 

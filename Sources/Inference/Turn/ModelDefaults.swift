@@ -9,34 +9,14 @@ package struct ModelDefaults: Sendable, Equatable {
     package var instructions: String?
     /// Additional instructions for requests with tools; nil for none.
     package var toolInstructions: String?
-    /// The minimum log odds (natural logarithm) of an optional argument versus the end of the arguments; optional
-    /// arguments below it are removed. Nil keeps all arguments that the model writes.
-    package var minimumOptionalArgumentLogOdds: Double?
-    /// The log odds (natural logarithm) of another call versus the end of the JSON block that contains the calls; above
-    /// it, the model generates another call. Nil for models that begin further calls by themselves.
-    package var minimumNextCallLogOdds: Double?
-    /// The minimum probability of the tokens with which calls begin, as the first token of a turn: from it on, the model makes
-    /// a call. Nil for models whose first token decides that as they were trained to.
-    package var minimumCallProbability: Double?
-    /// Whether the model answers better from the results of its calls as plain text, without tools, than in the trained format.
-    package var answersFromResults = false
-    /// Added to the logits of null where a property may have it or another value; nil for 0.
-    package var nullBias: Double?
-    /// Whether the model is one that repeats a tool call whose result it has.
-    package private(set) var repeatsToolCalls: Bool
+    /// How turns go where neither the request nor the model's training decides it.
+    package var policy: TurnPolicy
 
     package init(
         temperature: Double? = nil, topP: Double? = nil, topK: Int? = nil, repetitionPenalty: Double? = nil,
-        minP: Double? = nil, instructions: String? = nil, toolInstructions: String? = nil,
-        minimumOptionalArgumentLogOdds: Double? = nil,
-        minimumNextCallLogOdds: Double? = nil, minimumCallProbability: Double? = nil, nullBias: Double? = nil,
+        minP: Double? = nil, instructions: String? = nil, toolInstructions: String? = nil, policy: TurnPolicy = TurnPolicy()
     ) {
-        self.nullBias = nullBias
-        self.answersFromResults = answersFromResults
-        self.minimumCallProbability = minimumCallProbability
-        self.repeatsToolCalls = repeatsToolCalls
-        self.minimumOptionalArgumentLogOdds = minimumOptionalArgumentLogOdds
-        self.minimumNextCallLogOdds = minimumNextCallLogOdds
+        self.policy = policy
         self.toolInstructions = toolInstructions
         self.temperature = temperature
         self.topP = topP
@@ -61,13 +41,9 @@ package struct ModelDefaults: Sendable, Equatable {
         repetitionPenalty =
             try file.metadata.float("general.sampling.penalty_repeat", in: 0.01...10) ?? known?.repetitionPenalty
         minP = try file.metadata.float("general.sampling.min_p", in: 0...1) ?? known?.minP
-        repeatsToolCalls = isSmall || known?.repeatsToolCalls ?? false
+        policy = known?.policy ?? TurnPolicy()
+        if isSmall { policy.repeatsToolCalls = true }
         instructions = known?.instructions
         toolInstructions = known?.toolInstructions
-        minimumOptionalArgumentLogOdds = known?.minimumOptionalArgumentLogOdds
-        minimumNextCallLogOdds = known?.minimumNextCallLogOdds
-        minimumCallProbability = known?.minimumCallProbability
-        nullBias = known?.nullBias
-        answersFromResults = known?.answersFromResults ?? false
     }
 }

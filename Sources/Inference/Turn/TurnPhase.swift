@@ -1,17 +1,14 @@
-internal import Grammar
-
 /// A part of a model's turn, which ends by itself: ``TurnPlan`` then decides what follows.
 struct TurnPhase {
     enum Kind {
         /// Text without a grammar.
         case free
         /// Text that conforms to a grammar.
-        case constrained(Grammar)
+        case constrained(PendingGrammar)
         /// One of several sequences of tokens, none of which begins with another one.
         case choice([[TokenID]])
-        /// No text: the log odds of two tokens as the next one. The denominator of the softmax is the same for both, so
-        /// their logits suffice.
-        case comparison(TokenID, against: TokenID)
+        /// No text: something is asked of the model beside the turn.
+        case question(TurnQuestion)
     }
 
     /// What the text of a phase is.
@@ -49,6 +46,30 @@ struct TurnPhase {
     var detectsLoops = false
 }
 
+/// Something that is asked of the model on a branch of its sequence: nothing of it becomes part of the turn, and the sequence keeps its
+/// tokens.
+struct TurnQuestion {
+    /// What comes before the tokens of the question.
+    enum Context {
+        /// The prompt and the first `count` tokens of the turn.
+        case turn(count: Int)
+        /// Another prompt.
+        case prompt([TokenID])
+    }
+
+    enum Value {
+        /// The natural logarithm of the ratio of the probabilities of two tokens, as the one after the question. The denominator of
+        /// the softmax is the same for both, so their logits suffice.
+        case odds(TokenID, against: TokenID)
+        /// The natural logarithm of the probability of the tokens of the question.
+        case probability
+    }
+
+    var context: Context
+    var tokens: [TokenID]
+    var value: Value
+}
+
 /// How a phase ended.
 struct PhaseEnd {
     var reason: StopReason
@@ -64,8 +85,10 @@ struct PhaseEnd {
     var wantsCall = false
     /// The tokens that the turn has generated so far, including this phase.
     var generatedTokens = 0
-    /// The result of a comparison: the natural logarithm of the ratio of the probabilities.
-    var logOdds = 0.0
+    /// Whether the phase was an answer without any text but white space.
+    var isBlank = false
+    /// The answer to a question: see ``TurnQuestion``.
+    var logValue = 0.0
     /// The number of bytes of the text after which a constrained text was shortened, because there was no room for more.
     var shortenedAt: Int?
 }

@@ -2,6 +2,7 @@ import EvaluationCore
 import Foundation
 import FoundationModels
 import Grammar
+import ModelPrompts
 import Safety
 import Synchronization
 import TextScreening

@@ -1,12 +1,11 @@
-internal import CKernels
-package import Foundation
-internal import Inference
-internal import JSON
+import Foundation
+import FoundationModelsTraining
+import Inference
 
 /// The same run as PEFT's, step by step: the same model, first values, rows and optimiser (`Tests/Tools/peft_run.py` writes the folder).
-package enum ReferenceRun {
+enum ReferenceRun {
     /// - Returns: the loss of each step here and there, and the largest relative difference.
-    package static func compare(_ folder: URL, rounds: Bool) throws -> (losses: [(own: Double, peft: Double)], largest: Double) {
+    static func compare(_ folder: URL, rounds: Bool) throws -> (losses: [(own: Double, peft: Double)], largest: Double) {
         struct Losses: Decodable { var losses: [Double] }
         struct Row: Decodable { var tokens: [Int32], supervised: [Bool] }
         func read<Content: Decodable>(_ type: Content.Type, _ name: String) throws -> Content {
@@ -33,13 +32,8 @@ package enum ReferenceRun {
             factors.gradients.clear()
             let result = try pass.run(batch, divisor: Double(batch.targets.count))
             losses.append((result.loss / Double(result.targets), expected[index]))
-            let norm = ck_training_squares(factors.gradients.pointer, factors.count).squareRoot()
-            let number = Double(index + 1)
-            ck_training_adam(
-                pass.pool.handle, factors.values.pointer, factors.gradients.pointer, factors.means.pointer,
-                factors.squares.pointer,
-                factors.count, norm > 1 ? Float(1 / norm) : 1, 5e-4, 0.9, 0.999, 1e-8, 0, Float(1 - pow(0.9, number)),
-                Float(1 - pow(0.999, number)))
+            let norm = factors.gradientNorm
+            factors.step(index + 1, pool: pass.pool, rate: 5e-4, factor: norm > 1 ? Float(1 / norm) : 1, weightDecay: 0)
         }
         return (losses, losses.map { abs($0.own - $0.peft) / $0.peft }.max() ?? 0)
     }

@@ -1,5 +1,4 @@
 package import JSON
-import ModelPrompts
 
 /// A compact description of a schema for the prompt: `{"name": text, "age": integer 0...99, "tags": [text]}`.
 ///
@@ -21,11 +20,7 @@ package struct SchemaDescription {
 
     /// - Parameter isArguments: Whether an object at the root is a list of arguments, which is written without braces
     ///   and quotes.
-    static func text(of schema: GenerationSchema, isArguments: Bool = false) -> String {
-        text(of: schema.json, isArguments: isArguments)
-    }
-
-    private static func text(of json: JSONValue, isArguments: Bool) -> String {
+    package static func text(of json: JSONValue, isArguments: Bool) -> String {
         var writer = SchemaDescription(json)
         var text = isArguments ? writer.members(json, quoted: false) : writer.value(json)
         // Definitions of named types follow, each once.
@@ -65,7 +60,8 @@ package struct SchemaDescription {
     private mutating func single(_ schema: JSONValue) -> String {
         if case .array(let types)? = schema["type"] {
             // A type, or null. Each type once, so that the work does not multiply with each level.
-            let names = types.compactMap { if case .string(let name) = $0 { name } else { nil } }.withoutRepetitions
+            var seen: Set<String> = []
+            let names = types.compactMap(\.string).filter { seen.insert($0).inserted }
             guard case .object(let members) = schema else { return Self.anything }
             return names.map { name in
                 single(.object(members.filter { $0.name != "type" } + [.init("type", .string(name))]))
@@ -131,7 +127,7 @@ package struct SchemaDescription {
 
     /// The name of a type in the description.
     private func name(_ reference: String) -> String {
-        if reference == "#" { return root.title ?? "Answer" }
+        if reference == "#" { return root["title"]?.string ?? "Answer" }
         // The last part of the reference: #/$defs/Person, #/components/schemas/Person.
         let last = reference.split(separator: "/", omittingEmptySubsequences: false).last ?? ""
         let name = SchemaPointer.unescaped(last)

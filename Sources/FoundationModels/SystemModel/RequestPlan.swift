@@ -1,0 +1,144 @@
+internal import Grammar
+internal import Inference
+internal import JSON
+internal import ModelPrompts
+
+/// What is known of a model before anything is computed with it.
+struct ModelFacts {
+    /// Whether the model was trained to call tools.
+    var hasToolFormat: Bool
+    var defaults: ModelDefaults
+
+    init(hasToolFormat: Bool, defaults: ModelDefaults) { (self.hasToolFormat, self.defaults) = (hasToolFormat, defaults) }
+
+    /// - Parameter hasAdapter: an adapter teaches forms that repeat words: a penalty would change them.
+    init(_ model: LoadedModel, hasAdapter: Bool) {
+        self.init(hasToolFormat: model.toolFormat != nil, defaults: model.defaults)
+        if hasAdapter { defaults.repetitionPenalty = nil }
+    }
+}
+
+/// What a request sends to a model: prompts, tools, the format of the response, sampling and limits. A value that is computed without
+/// the model.
+struct RequestPlan {
+    /// The conversation, with its tools.
+    let prompt: ChatPrompt
+    /// The conversation with the results of calls as text and without tools; nil if there are no results.
+    let answerPrompt: ChatPrompt?
+    /// The tools that may be called, and the calls that have been made. The prompts in it are still missing.
+    let tools: TurnTools
+    /// For a model that was not trained to call tools: those for which the message may be.
+    let choice: ToolChoice?
+    /// The format of the response; nil for text.
+    let format: ResponseFormat?
+    let sampling: SamplingSettings
+    let maximumTokens: Int?
+    /// Whether the answer to the results of calls has a prompt of its own.
+    let answersFromResults: Bool
+
+    /// - Throws: ``LanguageModelError/unsupportedGenerationGuide(_:)``, or ``SchemaError``.
+    init(
+        _ request: LanguageModelExecutorGenerationRequest, _ renderer: TranscriptRenderer, _ facts: ModelFacts
+    ) throws {
+        let thinking = request.contextOptions.thinkingLevel
+        prompt = renderer.prompt(for: request.transcript, thinking: thinking)
+        sampling = SamplingSettings(request.generationOptions, facts.defaults)
+        maximumTokens = request.generationOptions.maximumResponseTokens.map { max(1, $0) }
+        format = try Self.format(request)
+
+        let mode = request.generationOptions.toolCallingMode?.kind ?? .allowed
+        let enabled = mode == .disallowed ? [] : request.enabledToolDefinitions
+        for tool in enabled { try tool.checkGuides() }
+        var tools = TurnTools()
+        tools.callable = enabled.map { ChatTool($0) }
+        tools.areInPrompt = !prompt.tools.isEmpty
+        tools.mustCall = mode == .required && !enabled.isEmpty
+        tools.repeatable = Set(request.enabledToolDefinitions.filter(\.isRepeatable).map(\.name))
+        tools.madeCalls = request.transcript.callsOfLastPrompt
+        choice =
+            facts.hasToolFormat
+            ? nil : ToolChoice(transcript: request.transcript, tools: enabled, allowsResponse: !tools.mustCall)
+        let hasResults = facts.hasToolFormat && !tools.madeCalls.isEmpty && !tools.mustCall
+        answerPrompt = hasResults ? renderer.answerPrompt(for: request.transcript, thinking: thinking) : nil
+        answersFromResults = facts.hasToolFormat && facts.defaults.policy.answersFromResults
+        self.tools = tools
+    }
+
+    /// Whether the turn has no other prompt than that of the answer from results: nothing can be called any more.
+    var onlyAnswers: Bool { answerPrompt != nil && tools.callable.isEmpty }
+    /// The prompt with which the turn begins.
+    var firstPrompt: ChatPrompt { onlyAnswers ? answerPrompt ?? prompt : prompt }
+
+    /// The tools with the tokens of the prompts that belong to them.
+    func turnTools(_ model: LoadedModel) throws -> TurnTools {
+        var tools = tools
+        if !onlyAnswers { tools.answerPrompt = try answerPrompt.map { try model.tokens(for: $0) } }
+        guard let choice else { return tools }
+        // Of a message that is longer than a batch, only the beginning counts.
+        tools.message = Array(model.tokenizer.encode(choice.message).prefix(NeuralModel.batchSize - 1))
+        tools.recipients = try choice.recipients.map { recipient in
+            let prompt = model.tokenizer.encode(try choice.prompt(for: recipient, model.template))
+            if prompt.isEmpty { throw GenerationFailure.emptyPrompt }
+            return TurnRecipient(tool: recipient.tool.map { ChatTool($0) }, prompt: prompt)
+        }
+        return tools
+    }
+
+    private static func format(_ request: LanguageModelExecutorGenerationRequest) throws -> ResponseFormat? {
+        if let format = request.format { return format }
+        guard let schema = request.schema else { return nil }
+        var source = try schema.grammarSource()
+        if case .schema(let json) = source { source = .schema(schema.forResponse(json)) }
+        return ResponseFormat(source)
+    }
+}
+
+extension Transcript {
+    /// The calls since the last prompt whose outputs are there.
+    fileprivate var callsOfLastPrompt: [ChatToolCall] {
+        var calls: [ChatToolCall] = []
+        var outputs: Set<String> = []
+        for entry in self {
+            switch entry {
+            case .prompt: calls = []
+            case .toolCalls(let new):
+                calls += new.map { ChatToolCall(id: $0.id, name: $0.toolName, arguments: $0.arguments.json) }
+            case .toolOutput(let output): outputs.insert(output.id)
+            default: break
+            }
+        }
+        return calls.filter { outputs.contains($0.id) }
+    }
+}
+
+extension ContextOptions {
+    var thinkingLevel: ThinkingLevel {
+        switch reasoningLevel {
+        case nil: .off
+        case .light: .low
+        case .moderate: .medium
+        case .deep: .high
+        case .custom(let name): ThinkingLevel(rawValue: name.lowercased()) ?? .medium
+        }
+    }
+}
+
+extension SamplingSettings {
+    /// Settings from the options. What the options do not set is the model's default: its temperature also with an explicit sampling
+    /// mode, and everything without one. The model's repetition penalty is a part of its sampling: it does not change what is most
+    /// probable.
+    init(_ options: GenerationOptions, _ defaults: ModelDefaults) {
+        switch options.samplingMode?.kind {
+        case .greedy: self.init(temperature: 0)
+        case .randomTopK(let k, let seed):
+            self.init(temperature: options.temperature ?? defaults.temperature ?? 1, topK: k, seed: seed)
+        case .randomProbabilityThreshold(let threshold, let seed):
+            self.init(temperature: options.temperature ?? defaults.temperature ?? 1, topP: threshold, seed: seed)
+        case nil:
+            self.init(temperature: options.temperature ?? defaults.temperature ?? 0.7, topK: defaults.topK, topP: defaults.topP)
+        }
+        penalties = options.penalties ?? SamplingPenalties()
+        if options.penalties == nil, options.samplingMode == nil { penalties.minP = defaults.minP ?? 0 }
+        if !isGreedy { penalties.repetition = penalties.repetition ?? defaults.repetitionPenalty }
+    }
+}

@@ -1,0 +1,45 @@
+internal import CKernels
+package import Inference
+
+package enum ProductSpeed {
+    /// Operations per second of tiles whose operands stay in the first level of the cache, on all threads.
+    package static func limit(_ pool: WorkerPool, rounds: Bool) -> Double {
+        guard let kernels = ck_training_best() else { return 0 }
+        let rounds = rounds && kernels.pointee.rounded_tile != nil
+        struct Job {
+            var kernels: UnsafePointer<ck_training_kernels>
+            var rounds: Bool
+        }
+        let repeats = 20_000
+        let depth = 256
+        var job = Job(kernels: kernels, rounds: rounds)
+        func run() {
+            withUnsafeMutablePointer(to: &job) { job in
+                ck_pool_run(
+                    pool.handle, Int32(pool.threads),
+                    { context, _ in
+                        guard let job = context?.assumingMemoryBound(to: Job.self).pointee else { return }
+                        let a = [UInt32](repeating: 0x3F80_3F80, count: 256 * 12)
+                        let b = [UInt32](repeating: 0x3F80_3F80, count: 256 * 32)
+                        var c = [Float](repeating: 0, count: 12 * 32)
+                        for _ in 0..<20_000 {
+                            if job.rounds {
+                                job.kernels.pointee.rounded_tile(a, b, 128, 12, 32, 1, false, &c, 32)
+                            } else {
+                                a.withUnsafeBytes { a in
+                                    b.withUnsafeBytes { b in
+                                        job.kernels.pointee.tile(
+                                            a.baseAddress?.assumingMemoryBound(to: Float.self),
+                                            b.baseAddress?.assumingMemoryBound(to: Float.self), 32, 256, 12, 32, 1, false, &c, 32)
+                                    }
+                                }
+                            }
+                        }
+                    }, job)
+            }
+        }
+        run()
+        let seconds = ContinuousClock().measure { run() }.seconds
+        return Double(repeats * pool.threads * 2 * 12 * 32 * depth) / seconds
+    }
+}
