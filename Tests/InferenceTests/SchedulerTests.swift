@@ -249,4 +249,15 @@ import Testing
             try #require(simulation.batches < 2_000)
         }
     }
+
+    /// Proposals are short requests, and all requests that generate fit one pass.
+    @Test func limitsFitTogether() {
+        let limits = Scheduler.Limits()
+        #expect(limits.active <= EngineLimits.sequences)
+        #expect(limits.active * limits.shortTokens + limits.mixedTokens <= limits.batchTokens)
+        for sequences in 1...2 * EngineLimits.fewRows {
+            let rows = DraftBudget(sequences: sequences).maximum + 1
+            #expect(rows <= limits.shortTokens && (rows == 1 || rows * sequences <= EngineLimits.fewRows))
+        }
+    }
 }

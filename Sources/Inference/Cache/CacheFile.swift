@@ -29,7 +29,7 @@ struct CacheFile {
     private static let magic = 0x4543_4143_5645_594B
 
     /// Writes the contents of a cache that nobody changes meanwhile. Blocks until the data is on the disk.
-    func write(_ cache: KVCache) throws(CacheFileError) {
+    func write(_ cache: any SequenceMemory) throws(CacheFileError) {
         let temporary = url.path + ".\(UUID().uuidString).\(getpid()).part"
         do {
             try write(cache, to: temporary)
@@ -44,7 +44,7 @@ struct CacheFile {
         }
     }
 
-    private func write(_ cache: KVCache, to path: String) throws(CacheFileError) {
+    private func write(_ cache: any SequenceMemory, to path: String) throws(CacheFileError) {
         let descriptor = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0o600)
         guard descriptor >= 0 else { throw failure() }
         defer { close(descriptor) }
@@ -63,7 +63,7 @@ struct CacheFile {
             let positions = cache.checkpointPositions
             let start = [Self.magic, Self.version, Int(truncatingIfNeeded: model)]
             // The parts are those that are read.
-            for words in [start + [cache.capacity, cache.tokens.count, positions.count], cache.layout, positions] {
+            for words in [start + [cache.capacity, cache.tokens.count, positions.count], cache.layout.words, positions] {
                 try words.withUnsafeBytes { try append($0) }
             }
             try cache.tokens.withUnsafeBytes { try append($0) }
@@ -81,8 +81,8 @@ struct CacheFile {
     ///
     /// - Throws: ``CacheFileError/unusable(path:reason:)``, or ``ModelError/outOfMemory(bytes:)``.
     func read(
-        shape: ModelShape, format: CacheFormat = .binary16, adapter: LowRankAdapter? = nil
-    ) throws -> KVCache {
+        for model: any TokenModel, format: CacheFormat = .binary16, adapter: LowRankAdapter? = nil
+    ) throws -> any SequenceMemory {
         let descriptor = open(url.path, O_RDONLY | O_CLOEXEC)
         guard descriptor >= 0 else { throw unusable(String(cString: strerror(errno))) }
         defer { close(descriptor) }
@@ -104,13 +104,14 @@ struct CacheFile {
         }
         let start = try words(6)
         guard start[0] == Self.magic, start[1] == Self.version else { throw unusable("it has another format") }
-        guard start[2] == Int(truncatingIfNeeded: model) else { throw unusable("it was written with another model") }
+        guard start[2] == Int(truncatingIfNeeded: self.model) else { throw unusable("it was written with another model") }
         let (capacity, count, checkpoints) = (start[3], start[4], start[5])
-        guard capacity > 0, capacity <= shape.contextLength + 16, count > 0, count <= capacity,
+        guard capacity > 0, capacity <= model.limits.contextLength + 16, count > 0, count <= capacity,
             (0...KVCache.maximumCheckpoints).contains(checkpoints)
         else { throw unusable("its sizes are not possible") }
-        let cache = try KVCache(shape: shape, capacity: capacity, format: format, adapter: adapter)
-        guard cache.capacity == capacity, try words(cache.layout.count) == cache.layout else {
+        let cache = try model.makeMemory(capacity: capacity, format: format, adapter: adapter)
+        let layout = cache.layout.words
+        guard cache.capacity == capacity, try words(layout.count) == layout else {
             throw unusable("its sizes are not those of the model")
         }
         let positions = try words(checkpoints)
@@ -119,7 +120,9 @@ struct CacheFile {
         }
         var tokens = [TokenID](repeating: 0, count: count)
         try tokens.withUnsafeMutableBytes { try fill($0) }
-        guard tokens.allSatisfy({ (0..<TokenID(shape.vocabularySize)).contains($0) }) else { throw unusable("it is damaged") }
+        guard tokens.allSatisfy({ (0..<TokenID(model.limits.vocabularySize)).contains($0) }) else {
+            throw unusable("it is damaged")
+        }
         try cache.begin(tokens, checkpoints: positions)
         try cache.forEachPart { try fill($0) }
         let expected = checksum.value

@@ -68,7 +68,7 @@ final class Scratch {
     let value: UnsafeMutablePointer<Float>
     let mixerGate: UnsafeMutablePointer<Float>
     let up: UnsafeMutablePointer<Float>  // [batch][widest feed-forward]
-    let logits: UnsafeMutablePointer<Float>  // [maximumLogitRows][vocabulary]
+    let logits: UnsafeMutablePointer<Float>  // [fewRows][vocabulary]
     let queryScale: UnsafeMutablePointer<Float>  // [batch]
     /// Cosines and sines of each rotary embedding, `[batch][pairs]`.
     let angles: [(cosine: UnsafeMutablePointer<Float>, sine: UnsafeMutablePointer<Float>, pairs: Int)]
@@ -105,9 +105,6 @@ final class Scratch {
     /// The low-rank products of one parallel region.
     var lowRank: [LowRankProduct] = []
 
-    /// The maximum number of rows of a batch whose logits are kept.
-    static let maximumLogitRows = 16
-
     private let memory: Memory
 
     /// - Parameter hasUnits: whether activations may have a common unit for 256 columns.
@@ -143,7 +140,7 @@ final class Scratch {
         value = floats(batch * sizes.value, &layout)
         mixerGate = floats(batch * sizes.gate, &layout)
         up = floats(batch * sizes.feedForward, &layout)
-        logits = floats(shape.isEncoder ? 0 : min(batch, Self.maximumLogitRows) * shape.vocabularySize, &layout)
+        logits = floats(shape.isEncoder ? 0 : min(batch, EngineLimits.fewRows) * shape.vocabularySize, &layout)
         queryScale = floats(batch, &layout)
         var angles: [(cosine: UnsafeMutablePointer<Float>, sine: UnsafeMutablePointer<Float>, pairs: Int)] = []
         for rotary in shape.rotaries {
@@ -174,8 +171,8 @@ final class Scratch {
         let products = max(8, 2 * sizes.experts, sizes.latentHeads)
         expertRows = layout.pointer(products, of: Activations.self, in: target)
         self.products = layout.pointer(products, of: Product.self, in: target)
-        rotations = layout.pointer(OperationLimits.segments, of: Rotation.self, in: target)
-        attentions = layout.pointer(OperationLimits.segments, of: AttentionCall.self, in: target)
+        rotations = layout.pointer(EngineLimits.sequences, of: Rotation.self, in: target)
+        attentions = layout.pointer(EngineLimits.sequences, of: AttentionCall.self, in: target)
     }
 }
 

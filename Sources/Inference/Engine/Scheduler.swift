@@ -12,11 +12,11 @@ struct Scheduler {
         /// Requests that may wait.
         var waiting = 1_024
         /// Tokens of a batch.
-        var batchTokens = 256
+        var batchTokens = EngineLimits.passTokens
         /// Tokens of prompts in a batch that has tokens of generating requests too.
         var mixedTokens = 64
         /// A request with at most this number of tokens to process need not wait for its turn.
-        var shortTokens = 16
+        var shortTokens = EngineLimits.fewRows
     }
 
     /// The queue of waiting requests is full.

@@ -10,16 +10,6 @@ struct Segment {
     let cache: KVCache
 }
 
-/// The residual stream of a row after a layer.
-struct RowState {
-    /// The index of the layer.
-    let layer: Int
-    /// The row of the batch.
-    let row: Int
-    /// `[width]`.
-    var values: [Float] = []
-}
-
 /// The forward pass of one batch of tokens through all layers of a shape, with activations in scratch memory. A batch has
 /// tokens of one or several sequences; the result of a row does not depend on the other sequences.
 struct ForwardPass {
@@ -144,36 +134,31 @@ struct ForwardPass {
         }
     }
 
-    /// Computes the logits of some rows of the last batch, at most ``Scratch/maximumLogitRows``, into the rows of
-    /// `scratch.logits`.
+    /// Computes the logits of some rows of the last batch, at most as many as fit, into the rows of `scratch.logits`.
     ///
-    /// - Parameter row: the row of the batch for each row of the logits.
-    func head(count: Int, row: (Int) -> Int) {
+    /// - Parameter candidates: the tokens whose logits are computed, in ascending order; the other logits remain unchanged. Nil for all.
+    func head(_ rows: ArraySlice<Int>, candidates: [TokenID]?) {
         let s = scratch
         precondition(!shape.isEncoder, "encoders have no memory for logits")
+        let (count, vocabulary) = (rows.count, shape.vocabularySize)
         // The rows of different sequences are not adjacent.
-        for index in 0..<count { (s.branch + index * width).update(from: s.residual + row(index) * width, count: width) }
+        for (index, row) in rows.enumerated() {
+            (s.branch + index * width).update(from: s.residual + row * width, count: width)
+        }
         normalizeForHead(s.branch, rows: count)
-        let vocabulary = shape.vocabularySize
         s.products[0] = product(headMatrix, into: s.logits, stride: vocabulary)
-        kernels.multiply(s.normed.rows, s.products, count: 1)
-        if let bias = weights.tensors.headBias { kernels.addBias(bias, to: s.logits, rows: count, columns: vocabulary) }
-        if shape.logitSoftCap > 0 { kernels.softCap(s.logits, Float(shape.logitSoftCap), count: count * vocabulary) }
-    }
-
-    /// Computes the logits of one row of the last batch for `candidates` only, in ascending order, into the first row of
-    /// `scratch.logits`. The other logits remain unchanged.
-    func head(row: Int, candidates: [TokenID]) {
-        let s = scratch
-        let vocabulary = shape.vocabularySize
-        let logits = s.logits
-        normalizeForHead(s.residual + row * width, rows: 1)
-        s.products[0] = product(headMatrix, into: logits, stride: vocabulary)
+        let (bias, cap) = (weights.tensors.headBias, Float(shape.logitSoftCap))
+        guard let candidates else {
+            kernels.multiply(s.normed.rows, s.products, count: 1)
+            if let bias { kernels.addBias(bias, to: s.logits, rows: count, columns: vocabulary) }
+            if cap > 0 { kernels.softCap(s.logits, cap, count: count * vocabulary) }
+            return
+        }
         kernels.multiply(s.normed.rows, s.products, rows: candidates)
-        if let bias = weights.tensors.headBias { for token in candidates { logits[Int(token)] += bias[Int(token)] } }
-        if shape.logitSoftCap > 0 {
-            let cap = Float(shape.logitSoftCap)
-            for token in candidates { logits[Int(token)] = cap * tanh(logits[Int(token)] / cap) }
+        for row in 0..<count {
+            let logits = s.logits + row * vocabulary
+            if let bias { for token in candidates { logits[Int(token)] += bias[Int(token)] } }
+            if cap > 0 { for token in candidates { logits[Int(token)] = cap * tanh(logits[Int(token)] / cap) } }
         }
     }
 
