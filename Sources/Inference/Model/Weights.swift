@@ -151,57 +151,61 @@ struct ModelTensors {
         p.roundsActivations = shape.isEncoder
         // An encoder has no output head that could share its embeddings.
         embedding = try p.matrix(
-            "token_embd.weight", rows: shape.vocabularySize, columns: shape.width, isTable: shape.isEncoder)
-        head = try p.matrixIfPresent("output.weight", rows: shape.vocabularySize, columns: shape.width) ?? embedding
-        headBias = try p.vectorIfPresent("output.bias", count: shape.vocabularySize)
-        outputNorm = try Self.norm(shape.outputNorm, shape, &p)
+            TensorName.tokenEmbedding.weight, rows: shape.vocabularySize, columns: shape.width, isTable: shape.isEncoder)
+        head = try p.matrixIfPresent(TensorName.output.weight, rows: shape.vocabularySize, columns: shape.width) ?? embedding
+        headBias = try p.vectorIfPresent(TensorName.output.bias, count: shape.vocabularySize)
+        outputNorm = try Self.norm(shape.outputNorm, { $0.part($1) }, shape, &p)
         if shape.positionCount > 0 {
             positionEmbedding = try p.matrix(
-                "position_embd.weight", rows: shape.positionCount, columns: shape.width, isTable: true)
+                TensorName.positionEmbedding.weight, rows: shape.positionCount, columns: shape.width, isTable: true)
         }
-        if shape.hasTokenTypes { tokenType = try p.firstRow("token_types.weight", columns: shape.width) }
-        embeddingNorm = try Self.norm(shape.embeddingNorm, shape, &p)
+        if shape.hasTokenTypes { tokenType = try p.firstRow(TensorName.tokenTypes.weight, columns: shape.width) }
+        embeddingNorm = try Self.norm(shape.embeddingNorm, { $0.part($1) }, shape, &p)
         var columns = shape.width
         for projection in shape.projections {
-            projections.append(try p.matrix(projection.name, rows: projection.width, columns: columns))
+            projections.append(try p.matrix(projection.name.weight, rows: projection.width, columns: columns))
             columns = projection.width
         }
         if shape.isEncoder {
             // The classification heads of rerankers and of masked language models.
-            for name in ["cls.weight", "cls.bias", "cls.norm.weight", "cls.output.weight", "cls.output.bias"] { p.skip(name) }
+            for name in [TensorName.classifier, .classifierNorm, .classifierOutput] {
+                p.skip(name.weight)
+                p.skip(name.bias)
+            }
         }
         if shape.perLayerWidth > 0 {
             let all = shape.perLayerWidth * shape.layers.count
             perLayerInput = PerLayerInput(
-                embedding: try p.matrix("per_layer_token_embd.weight", rows: shape.vocabularySize, columns: all),
-                projection: try p.matrix("per_layer_model_proj.weight", rows: all, columns: shape.width),
-                norm: try p.vector("per_layer_proj_norm.weight", count: shape.perLayerWidth))
+                embedding: try p.matrix(TensorName.perLayerEmbedding.weight, rows: shape.vocabularySize, columns: all),
+                projection: try p.matrix(TensorName.perLayerModelProjection.weight, rows: all, columns: shape.width),
+                norm: try p.vector(TensorName.perLayerProjectionNorm.weight, count: shape.perLayerWidth))
         }
         layers.reserveCapacity(shape.layers.count)
         for (index, layer) in shape.layers.enumerated() {
-            layers.append(try Self.layer(layer, "blk.\(index).", shape, &p))
-            for name in shape.ignoredTensors { p.skip("blk.\(index).\(name)") }
+            let names = LayerNames(index)
+            layers.append(try Self.layer(layer, names, shape, &p))
+            if shape.ignoresOutputBias { p.skip(names(.attentionOutput, .bias)) }
         }
     }
 
-    /// A norm of the residual stream. The bias of a layer norm, if the file has one, has the suffix `.bias`.
-    private static func norm(_ name: String?, _ shape: ModelShape, _ p: inout TensorPacker) throws(ModelError) -> Norm? {
+    /// A norm of the residual stream. Files may have a bias of a layer norm.
+    private static func norm(
+        _ name: TensorName?, _ names: (TensorName, TensorName.Part) -> String, _ shape: ModelShape, _ p: inout TensorPacker
+    ) throws(ModelError) -> Norm? {
         guard let name else { return nil }
-        var norm = Norm(weight: try p.vector(name, count: shape.width))
-        if shape.norm == .layer, name.hasSuffix(".weight") {
-            norm.bias = try p.vectorIfPresent(name.dropLast("weight".count) + "bias", count: shape.width)
-        }
+        var norm = Norm(weight: try p.vector(names(name, .weight), count: shape.width))
+        if shape.norm == .layer { norm.bias = try p.vectorIfPresent(names(name, .bias), count: shape.width) }
         return norm
     }
 
     // MARK: - Layers
 
     private static func layer(
-        _ layer: ModelShape.Layer, _ prefix: String, _ shape: ModelShape, _ p: inout TensorPacker
+        _ layer: ModelShape.Layer, _ names: LayerNames, _ shape: ModelShape, _ p: inout TensorPacker
     ) throws(ModelError) -> Layer {
         let width = shape.width
-        func norm(_ name: String?, _ p: inout TensorPacker) throws(ModelError) -> Norm? {
-            try Self.norm(name.map { prefix + $0 }, shape, &p)
+        func norm(_ name: TensorName?, _ p: inout TensorPacker) throws(ModelError) -> Norm? {
+            try Self.norm(name, names.callAsFunction, shape, &p)
         }
         var result = Layer(
             mixerNorm: try norm(layer.mixerNorm, &p), mixerPostNorm: try norm(layer.mixerPostNorm, &p)?.weight,
@@ -210,44 +214,44 @@ struct ModelTensors {
             feedForwardResidualNorm: try norm(layer.feedForward?.residualNorm, &p))
         switch layer.mixer {
         case .attention(let attention):
-            result.mixer = .attention(try self.attention(attention, prefix, width, shape.ignoredTensors, &p))
-        case .latent(let latent): result.mixer = .latent(try self.latent(latent, prefix, width, &p))
-        case .delta(let delta): result.mixer = .delta(try self.delta(delta, prefix, width, &p))
-        case .mamba(let mamba): result.mixer = .mamba(try self.mamba(mamba, prefix, width, &p))
+            result.mixer = .attention(try self.attention(attention, names, width, shape.ignoresOutputBias, &p))
+        case .latent(let latent): result.mixer = .latent(try self.latent(latent, names, width, &p))
+        case .delta(let delta): result.mixer = .delta(try self.delta(delta, names, width, &p))
+        case .mamba(let mamba): result.mixer = .mamba(try self.mamba(mamba, names, width, &p))
         case .convolution(let taps):
             result.mixer = .convolution(
                 Convolution(
-                    input: try p.matrix(prefix + "shortconv.in_proj.weight", rows: 3 * width, columns: width),
-                    kernel: try p.vector(prefix + "shortconv.conv.weight", count: taps * width),
-                    output: try p.matrix(prefix + "shortconv.out_proj.weight", rows: width, columns: width)))
+                    input: try p.matrix(names(.convolutionInput), rows: 3 * width, columns: width),
+                    kernel: try p.vector(names(.convolution), count: taps * width),
+                    output: try p.matrix(names(.convolutionOutput), rows: width, columns: width)))
         case nil: break
         }
-        if let dense = layer.feedForward?.dense { result.dense = try self.dense(dense, prefix, width, &p) }
-        if let experts = layer.feedForward?.experts { result.experts = try self.experts(experts, prefix, width, &p) }
+        if let dense = layer.feedForward?.dense { result.dense = try self.dense(dense, names, width, &p) }
+        if let experts = layer.feedForward?.experts { result.experts = try self.experts(experts, names, width, &p) }
         if shape.perLayerWidth > 0 {
             result.perLayer = PerLayer(
-                gate: try p.matrix(prefix + "inp_gate.weight", rows: shape.perLayerWidth, columns: width),
-                projection: try p.matrix(prefix + "proj.weight", rows: width, columns: shape.perLayerWidth),
-                norm: try p.vector(prefix + "post_norm.weight", count: width))
+                gate: try p.matrix(names(.perLayerGate), rows: shape.perLayerWidth, columns: width),
+                projection: try p.matrix(names(.perLayerProjection), rows: width, columns: shape.perLayerWidth),
+                norm: try p.vector(names(.perLayerNorm), count: width))
         }
-        if let scale = layer.outputScale { result.outputScale = try p.values(prefix + scale)?.first ?? 1 }
+        if let scale = layer.outputScale { result.outputScale = try p.values(names(scale))?.first ?? 1 }
         return result
     }
 
     private static func attention(
-        _ a: ModelShape.Attention, _ prefix: String, _ width: Int, _ ignored: [String], _ p: inout TensorPacker
+        _ a: ModelShape.Attention, _ names: LayerNames, _ width: Int, _ ignoresOutputBias: Bool, _ p: inout TensorPacker
     ) throws(ModelError) -> Attention {
         let queryRows = a.heads * a.keyDimension
         let keyRows = a.kvHeads * a.keyDimension
         let valueRows = a.kvHeads * a.valueDimension
-        let fused = prefix + "attn_qkv.weight"
+        let fused = names(.queryKeyValue)
         let isFused = p.file.tensors[fused] != nil
         let total = queryRows + keyRows + valueRows
         var query: Matrix
         var gate: Matrix?
         if a.isGated {
             // The rows of each head are its query, then its gate.
-            let name = prefix + "attn_q.weight"
+            let name = names(.query)
             func rows(_ part: Int) -> [Range<Int>] {
                 (0..<a.heads).map { (2 * $0 + part) * a.keyDimension..<(2 * $0 + part + 1) * a.keyDimension }
             }
@@ -256,11 +260,11 @@ struct ModelTensors {
         } else if isFused {
             query = try p.matrix(fused, rows: queryRows, columns: width, selection: [0..<queryRows], of: total)
         } else {
-            query = try p.matrix(prefix + "attn_q.weight", rows: queryRows, columns: width)
+            query = try p.matrix(names(.query), rows: queryRows, columns: width)
         }
         var result = Attention(
             query: query, gate: gate,
-            output: try p.matrix(prefix + "attn_output.weight", rows: width, columns: a.heads * a.valueDimension))
+            output: try p.matrix(names(.attentionOutput), rows: width, columns: a.heads * a.valueDimension))
         if a.sharedLayer == nil {
             if isFused {
                 result.key = try p.matrix(
@@ -268,41 +272,41 @@ struct ModelTensors {
                 result.value = try p.matrix(
                     fused, rows: valueRows, columns: width, selection: [queryRows + keyRows..<total], of: total)
             } else {
-                result.key = try p.matrix(prefix + "attn_k.weight", rows: keyRows, columns: width)
-                if !a.valuesAreKeys { result.value = try p.matrix(prefix + "attn_v.weight", rows: valueRows, columns: width) }
+                result.key = try p.matrix(names(.key), rows: keyRows, columns: width)
+                if !a.valuesAreKeys { result.value = try p.matrix(names(.value), rows: valueRows, columns: width) }
             }
         } else {
             // Some files contain projections that a layer with shared keys and values does not use.
-            for name in ["attn_k.weight", "attn_v.weight", "attn_k_norm.weight"] { p.skip(prefix + name) }
+            for name in [TensorName.key, .value, .keyNorm] { p.skip(names(name)) }
         }
-        if let bias = try p.vectorIfPresent(prefix + "attn_qkv.bias", count: total) {
+        if let bias = try p.vectorIfPresent(names(.queryKeyValue, .bias), count: total) {
             (result.queryBias, result.keyBias, result.valueBias) = (bias, bias + queryRows, bias + queryRows + keyRows)
         } else {
-            result.queryBias = try p.vectorIfPresent(prefix + "attn_q.bias", count: queryRows)
-            result.keyBias = try p.vectorIfPresent(prefix + "attn_k.bias", count: keyRows)
-            result.valueBias = try p.vectorIfPresent(prefix + "attn_v.bias", count: valueRows)
+            result.queryBias = try p.vectorIfPresent(names(.query, .bias), count: queryRows)
+            result.keyBias = try p.vectorIfPresent(names(.key, .bias), count: keyRows)
+            result.valueBias = try p.vectorIfPresent(names(.value, .bias), count: valueRows)
         }
-        if !ignored.contains("attn_output.bias") {
-            result.outputBias = try p.vectorIfPresent(prefix + "attn_output.bias", count: width)
+        if !ignoresOutputBias {
+            result.outputBias = try p.vectorIfPresent(names(.attentionOutput, .bias), count: width)
         }
         if a.headNorm != .none {
             let isWhole = a.headNorm == .whole
-            result.queryNorm = try p.vector(prefix + "attn_q_norm.weight", count: isWhole ? queryRows : a.keyDimension)
+            result.queryNorm = try p.vector(names(.queryNorm), count: isWhole ? queryRows : a.keyDimension)
             if a.sharedLayer == nil {
-                result.keyNorm = try p.vector(prefix + "attn_k_norm.weight", count: isWhole ? keyRows : a.keyDimension)
+                result.keyNorm = try p.vector(names(.keyNorm), count: isWhole ? keyRows : a.keyDimension)
             }
         }
-        if a.hasSinks { result.sinks = try p.vector(prefix + "attn_sinks.weight", count: a.heads) }
+        if a.hasSinks { result.sinks = try p.vector(names(.sinks), count: a.heads) }
         return result
     }
 
     private static func latent(
-        _ a: ModelShape.LatentAttention, _ prefix: String, _ width: Int, _ p: inout TensorPacker
+        _ a: ModelShape.LatentAttention, _ names: LayerNames, _ width: Int, _ p: inout TensorPacker
     ) throws(ModelError) -> LatentAttention {
         let queryRows = a.heads * (a.plainDimension + a.rotaryDimension)
         var keyUp: [Matrix] = []
         var valueUp: [Matrix] = []
-        let old = prefix + "attn_kv_b.weight"
+        let old = names(.keyValueUp)
         if p.file.tensors[old] != nil {
             // One tensor projects the latent to the keys and values of each head: transpose the part of the keys on
             // loading.
@@ -320,34 +324,34 @@ struct ModelTensors {
             for head in 0..<a.heads {
                 keyUp.append(
                     try p.matrix(
-                        prefix + "attn_k_b.weight", rows: a.kvRank, columns: a.plainDimension, slice: head, slices: a.heads))
+                        names(.keyUp), rows: a.kvRank, columns: a.plainDimension, slice: head, slices: a.heads))
             }
             for head in 0..<a.heads {
                 valueUp.append(
                     try p.matrix(
-                        prefix + "attn_v_b.weight", rows: a.valueDimension, columns: a.kvRank, slice: head, slices: a.heads))
+                        names(.valueUp), rows: a.valueDimension, columns: a.kvRank, slice: head, slices: a.heads))
             }
         }
         var queryDown: Matrix?
         var queryDownNorm: Vector?
         let query: Matrix
         if let rank = a.queryRank {
-            queryDown = try p.matrix(prefix + "attn_q_a.weight", rows: rank, columns: width)
-            queryDownNorm = try p.vector(prefix + "attn_q_a_norm.weight", count: rank)
-            query = try p.matrix(prefix + "attn_q_b.weight", rows: queryRows, columns: rank)
+            queryDown = try p.matrix(names(.queryDown), rows: rank, columns: width)
+            queryDownNorm = try p.vector(names(.queryDownNorm), count: rank)
+            query = try p.matrix(names(.queryUp), rows: queryRows, columns: rank)
         } else {
-            query = try p.matrix(prefix + "attn_q.weight", rows: queryRows, columns: width)
+            query = try p.matrix(names(.query), rows: queryRows, columns: width)
         }
         return LatentAttention(
             queryDown: queryDown, queryDownNorm: queryDownNorm, query: query,
             keyValueDown: try p.matrix(
-                prefix + "attn_kv_a_mqa.weight", rows: a.kvRank + a.rotaryDimension, columns: width),
-            keyValueNorm: try p.vector(prefix + "attn_kv_a_norm.weight", count: a.kvRank), keyUp: keyUp, valueUp: valueUp,
-            output: try p.matrix(prefix + "attn_output.weight", rows: width, columns: a.heads * a.valueDimension))
+                names(.keyValueDown), rows: a.kvRank + a.rotaryDimension, columns: width),
+            keyValueNorm: try p.vector(names(.keyValueNorm), count: a.kvRank), keyUp: keyUp, valueUp: valueUp,
+            output: try p.matrix(names(.attentionOutput), rows: width, columns: a.heads * a.valueDimension))
     }
 
     private static func delta(
-        _ d: ModelShape.DeltaNet, _ prefix: String, _ width: Int, _ p: inout TensorPacker
+        _ d: ModelShape.DeltaNet, _ names: LayerNames, _ width: Int, _ p: inout TensorPacker
     ) throws(ModelError) -> DeltaNet {
         let beta: Matrix
         let alpha: Matrix
@@ -357,16 +361,16 @@ struct ModelTensors {
             func rows(_ part: Int) -> [Range<Int>] {
                 (0..<d.keyHeads).map { (2 * $0 + part) * share..<(2 * $0 + part + 1) * share }
             }
-            let name = prefix + "ssm_ba.weight"
+            let name = names(.stateBetaAlpha)
             beta = try p.matrix(name, rows: d.valueHeads, columns: width, selection: rows(0), of: 2 * d.valueHeads)
             alpha = try p.matrix(name, rows: d.valueHeads, columns: width, selection: rows(1), of: 2 * d.valueHeads)
         } else {
-            beta = try p.matrix(prefix + "ssm_beta.weight", rows: d.valueHeads, columns: width)
-            alpha = try p.matrix(prefix + "ssm_alpha.weight", rows: d.valueHeads, columns: width)
+            beta = try p.matrix(names(.stateBeta), rows: d.valueHeads, columns: width)
+            alpha = try p.matrix(names(.stateAlpha), rows: d.valueHeads, columns: width)
         }
         let mixed: Matrix
         let gate: Matrix
-        let fused = prefix + "ssm_in.weight"
+        let fused = names(.stateInput)
         if p.file.tensors[fused] != nil {
             // In older files, the rows of each key head are its query, its key, the values and the gates of its value
             // heads.
@@ -383,71 +387,73 @@ struct ModelTensors {
             gate = try p.matrix(
                 fused, rows: d.valueWidth, columns: width, selection: rows(2 * d.keyDimension + share, share), of: total)
         } else {
-            mixed = try p.matrix(prefix + "attn_qkv.weight", rows: d.mixedWidth, columns: width)
-            gate = try p.matrix(prefix + "attn_gate.weight", rows: d.valueWidth, columns: width)
+            mixed = try p.matrix(names(.queryKeyValue), rows: d.mixedWidth, columns: width)
+            gate = try p.matrix(names(.attentionGate), rows: d.valueWidth, columns: width)
         }
         return DeltaNet(
             mixed: mixed, gate: gate, beta: beta, alpha: alpha,
-            convolution: try p.vector(prefix + "ssm_conv1d.weight", count: d.convolution * d.mixedWidth),
-            a: try p.vector(prefix + "ssm_a", count: d.valueHeads), dt: try p.vector(prefix + "ssm_dt.bias", count: d.valueHeads),
-            norm: try p.vector(prefix + "ssm_norm.weight", count: d.valueDimension),
-            output: try p.matrix(prefix + "ssm_out.weight", rows: width, columns: d.valueWidth))
+            convolution: try p.vector(names(.stateConvolution), count: d.convolution * d.mixedWidth),
+            a: try p.vector(names(.stateA, .whole), count: d.valueHeads),
+            dt: try p.vector(names(.stateStep, .bias), count: d.valueHeads),
+            norm: try p.vector(names(.stateNorm), count: d.valueDimension),
+            output: try p.matrix(names(.stateOutput), rows: width, columns: d.valueWidth))
     }
 
     private static func mamba(
-        _ m: ModelShape.Mamba, _ prefix: String, _ width: Int, _ p: inout TensorPacker
+        _ m: ModelShape.Mamba, _ names: LayerNames, _ width: Int, _ p: inout TensorPacker
     ) throws(ModelError) -> Mamba {
         Mamba(
-            input: try p.matrix(prefix + "ssm_in.weight", rows: m.inputWidth, columns: width),
-            convolution: try p.vector(prefix + "ssm_conv1d.weight", count: m.convolution * m.mixedWidth),
-            convolutionBias: try p.vectorIfPresent(prefix + "ssm_conv1d.bias", count: m.mixedWidth),
-            a: try p.vector(prefix + "ssm_a", count: m.heads), d: try p.vector(prefix + "ssm_d", count: m.heads),
-            dt: try p.vector(prefix + "ssm_dt.bias", count: m.heads),
-            norm: try p.vectorIfPresent(prefix + "ssm_norm.weight", count: m.inner),
-            output: try p.matrix(prefix + "ssm_out.weight", rows: width, columns: m.inner))
+            input: try p.matrix(names(.stateInput), rows: m.inputWidth, columns: width),
+            convolution: try p.vector(names(.stateConvolution), count: m.convolution * m.mixedWidth),
+            convolutionBias: try p.vectorIfPresent(names(.stateConvolution, .bias), count: m.mixedWidth),
+            a: try p.vector(names(.stateA, .whole), count: m.heads), d: try p.vector(names(.stateD, .whole), count: m.heads),
+            dt: try p.vector(names(.stateStep, .bias), count: m.heads),
+            norm: try p.vectorIfPresent(names(.stateNorm), count: m.inner),
+            output: try p.matrix(names(.stateOutput), rows: width, columns: m.inner))
     }
 
     private static func dense(
-        _ d: ModelShape.Dense, _ prefix: String, _ width: Int, _ p: inout TensorPacker
+        _ d: ModelShape.Dense, _ names: LayerNames, _ width: Int, _ p: inout TensorPacker
     ) throws(ModelError) -> Dense {
-        func name(_ part: String) -> String { prefix + "ffn_" + part + d.suffix }
+        let (gateName, upName, downName): (TensorName, TensorName, TensorName) =
+            d.isShared ? (.sharedGate, .sharedUp, .sharedDown) : (.gate, .up, .down)
         var gate: Matrix?
         let up: Matrix
-        if d.isGated, p.file.tensors[name("gate") + ".weight"] == nil {
+        if d.isGated, p.file.tensors[names(gateName)] == nil {
             // One tensor contains the rows of the gate, then those of `up`.
-            gate = try p.matrix(name("up") + ".weight", rows: d.width, columns: width, selection: [0..<d.width], of: 2 * d.width)
+            gate = try p.matrix(names(upName), rows: d.width, columns: width, selection: [0..<d.width], of: 2 * d.width)
             up = try p.matrix(
-                name("up") + ".weight", rows: d.width, columns: width, selection: [d.width..<2 * d.width], of: 2 * d.width)
+                names(upName), rows: d.width, columns: width, selection: [d.width..<2 * d.width], of: 2 * d.width)
         } else {
-            if d.isGated { gate = try p.matrix(name("gate") + ".weight", rows: d.width, columns: width) }
-            up = try p.matrix(name("up") + ".weight", rows: d.width, columns: width)
+            if d.isGated { gate = try p.matrix(names(gateName), rows: d.width, columns: width) }
+            up = try p.matrix(names(upName), rows: d.width, columns: width)
         }
-        var result = Dense(gate: gate, up: up, down: try p.matrix(name("down") + ".weight", rows: width, columns: d.width))
-        result.gateBias = try p.vectorIfPresent(name("gate") + ".bias", count: d.width)
-        result.upBias = try p.vectorIfPresent(name("up") + ".bias", count: d.width)
-        result.downBias = try p.vectorIfPresent(name("down") + ".bias", count: width)
-        if let outputGate = d.outputGate { result.outputGate = try p.vector(prefix + outputGate, count: width) }
-        if let norm = d.postNorm { result.postNorm = try p.vector(prefix + norm, count: width) }
+        var result = Dense(gate: gate, up: up, down: try p.matrix(names(downName), rows: width, columns: d.width))
+        result.gateBias = try p.vectorIfPresent(names(gateName, .bias), count: d.width)
+        result.upBias = try p.vectorIfPresent(names(upName, .bias), count: d.width)
+        result.downBias = try p.vectorIfPresent(names(downName, .bias), count: width)
+        if let outputGate = d.outputGate { result.outputGate = try p.vector(names(outputGate), count: width) }
+        if let norm = d.postNorm { result.postNorm = try p.vector(names(norm), count: width) }
         return result
     }
 
     private static func experts(
-        _ e: ModelShape.Experts, _ prefix: String, _ width: Int, _ p: inout TensorPacker
+        _ e: ModelShape.Experts, _ names: LayerNames, _ width: Int, _ p: inout TensorPacker
     ) throws(ModelError) -> Experts {
         func all(
-            _ part: String, rows: Int, columns: Int, selection: Range<Int>? = nil, of total: Int? = nil, _ p: inout TensorPacker
+            _ stack: TensorName, _ single: TensorName? = nil, rows: Int, columns: Int, selection: Range<Int>? = nil,
+            of total: Int? = nil, _ p: inout TensorPacker
         ) throws(ModelError) -> [Matrix] {
             var matrices: [Matrix] = []
             matrices.reserveCapacity(e.count)
             for index in 0..<e.count {
                 // Old files have a separate tensor for each expert.
-                let own = prefix + "ffn_\(part).\(index).weight"
-                if p.file.tensors[own] != nil {
+                if let own = single.map({ names($0, expert: index) }), p.file.tensors[own] != nil {
                     matrices.append(try p.matrix(own, rows: rows, columns: columns))
                 } else {
                     matrices.append(
                         try p.matrix(
-                            prefix + "ffn_\(part)_exps.weight", rows: rows, columns: columns, selection: selection.map { [$0] },
+                            names(stack), rows: rows, columns: columns, selection: selection.map { [$0] },
                             of: total, slice: index, slices: e.count))
                 }
             }
@@ -455,26 +461,26 @@ struct ModelTensors {
         }
         var gate: [Matrix] = []
         var up: [Matrix] = []
-        if e.isGated, p.file.tensors[prefix + "ffn_gate_up_exps.weight"] != nil {
-            gate = try all("gate_up", rows: e.width, columns: width, selection: 0..<e.width, of: 2 * e.width, &p)
-            up = try all("gate_up", rows: e.width, columns: width, selection: e.width..<2 * e.width, of: 2 * e.width, &p)
+        if e.isGated, p.file.tensors[names(.expertGatesAndUps)] != nil {
+            gate = try all(.expertGatesAndUps, rows: e.width, columns: width, selection: 0..<e.width, of: 2 * e.width, &p)
+            up = try all(.expertGatesAndUps, rows: e.width, columns: width, selection: e.width..<2 * e.width, of: 2 * e.width, &p)
         } else {
-            if e.isGated { gate = try all("gate", rows: e.width, columns: width, &p) }
-            up = try all("up", rows: e.width, columns: width, &p)
+            if e.isGated { gate = try all(.expertGates, .gate, rows: e.width, columns: width, &p) }
+            up = try all(.expertUps, .up, rows: e.width, columns: width, &p)
         }
         var result = Experts(
-            router: try p.matrix(prefix + "ffn_gate_inp.weight", rows: e.count, columns: width), gate: gate, up: up,
-            down: try all("down", rows: width, columns: e.width, &p))
-        result.routerBias = try p.vectorIfPresent(prefix + "ffn_gate_inp.bias", count: e.count)
-        result.selectionBias = try p.vectorIfPresent(prefix + "exp_probs_b.bias", count: e.count)
-        result.gateBias = try p.vectorIfPresent(prefix + "ffn_gate_exps.bias", count: e.count * e.width)
-        result.upBias = try p.vectorIfPresent(prefix + "ffn_up_exps.bias", count: e.count * e.width)
-        result.downBias = try p.vectorIfPresent(prefix + "ffn_down_exps.bias", count: e.count * width)
+            router: try p.matrix(names(.router), rows: e.count, columns: width), gate: gate, up: up,
+            down: try all(.expertDowns, .down, rows: width, columns: e.width, &p))
+        result.routerBias = try p.vectorIfPresent(names(.router, .bias), count: e.count)
+        result.selectionBias = try p.vectorIfPresent(names(.selectionBias, .bias), count: e.count)
+        result.gateBias = try p.vectorIfPresent(names(.expertGates, .bias), count: e.count * e.width)
+        result.upBias = try p.vectorIfPresent(names(.expertUps, .bias), count: e.count * e.width)
+        result.downBias = try p.vectorIfPresent(names(.expertDowns, .bias), count: e.count * width)
         if let scale = e.routerScale {
-            result.routerNorm = try p.vector(prefix + scale, count: width, times: 1 / Float(width).squareRoot())
+            result.routerNorm = try p.vector(names(scale, .scale), count: width, times: 1 / Float(width).squareRoot())
         }
-        if let norm = e.norm { result.norm = try p.vector(prefix + norm, count: width) }
-        if let norm = e.postNorm { result.postNorm = try p.vector(prefix + norm, count: width) }
+        if let norm = e.norm { result.norm = try p.vector(names(norm), count: width) }
+        if let norm = e.postNorm { result.postNorm = try p.vector(names(norm), count: width) }
         return result
     }
 }
@@ -517,8 +523,8 @@ final class Weights {
         wantsQuantizedActivations = packer.hasIntegerMatrices
         hasBlockScales = packer.hasBlockScales
         bytesPerToken = Self.bytesPerToken(shape, tensors)
-        func values(_ name: String?) throws(ModelError) -> [Float]? {
-            guard let name, let tensor = file.tensors[name] else { return nil }
+        func values(_ name: TensorName?) throws(ModelError) -> [Float]? {
+            guard let name, let tensor = file.tensors[name.weight] else { return nil }
             return try file.values(of: tensor)
         }
         var rotaries: [RotaryTable] = []
