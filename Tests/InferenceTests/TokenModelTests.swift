@@ -270,6 +270,36 @@ private final class ChoiceWork: SequenceWork {
         #expect(work.events == ["0: [9.0]", "3: [9.0]", "10"])
     }
 
+    /// A question on a branch begins with what the sequence knows, and leaves it as it is.
+    @Test func branches() throws {
+        final class QuestionWork: SequenceWork {
+            let prompt: [TokenID] = [1, 2, 3]
+            let wantsPromptLogits = false
+            private(set) var branch: WorkBranch?
+            private(set) var position: Int?
+            private var steps = 0
+            private(set) var answers: [Int] = []
+
+            func next(_ tokens: inout [TokenID], draft: DraftBudget) -> WantedLogits? {
+                steps += 1
+                position = nil
+                guard steps <= 2 else { return nil }
+                // Other tokens follow the second one; then the sequence itself goes on.
+                (branch, position) = steps == 1 ? (WorkBranch(number: 1, isKept: false), 2) : (nil, 3)
+                tokens = steps == 1 ? [50] : [4]
+                return .last(1)
+            }
+
+            func take(_ logits: UnsafeMutableBufferPointer<Float>) { answers.append(logits.indexOfMaximum) }
+        }
+        let model = TableModel { $0 + 1 }
+        let work = QuestionWork()
+        let memory = memories(model, 1)[0]
+        for result in try run([work], in: [memory], engine(model)) { try result.get() }
+        #expect(work.answers == [51, 5])
+        #expect(model.passes == [[3], [1], [1]] && memory.tokens == [1, 2, 3, 4])
+    }
+
     /// Files contain the sequences of any model.
     @Test func files() throws {
         let model = TableModel { $0 + 1 }

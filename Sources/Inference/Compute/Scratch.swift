@@ -64,9 +64,9 @@ final class Scratch {
     let branch: UnsafeMutablePointer<Float>  // [batch][width]
     let part: UnsafeMutablePointer<Float>  // [batch][width or perLayerWidth]
     let query: UnsafeMutablePointer<Float>  // [batch][widest query or mixed input]
-    let key: UnsafeMutablePointer<Float>
-    let value: UnsafeMutablePointer<Float>
-    let mixerGate: UnsafeMutablePointer<Float>
+    let key: UnsafeMutablePointer<Float>  // [batch][widest key, latent with rotated part, or value heads of a DeltaNet]
+    let value: UnsafeMutablePointer<Float>  // [batch][widest value, latent with rotated part, or value heads of a DeltaNet]
+    let mixerGate: UnsafeMutablePointer<Float>  // [batch][widest gate, or queries and outputs of latent attention]
     let up: UnsafeMutablePointer<Float>  // [batch][widest feed-forward]
     let logits: UnsafeMutablePointer<Float>  // [fewRows][vocabulary]
     let queryScale: UnsafeMutablePointer<Float>  // [batch]
@@ -76,12 +76,12 @@ final class Scratch {
     let perLayer: UnsafeMutablePointer<Float>  // [batch][layers · perLayerWidth]
     let perLayerRow: UnsafeMutablePointer<Float>  // [layers · perLayerWidth]
 
-    let normed: RowBuffer  // width
-    let attended: RowBuffer  // the mixer's output
-    let gated: RowBuffer  // feed-forward
-    let latent: RowBuffer  // latents of queries
-    let heads: RowBuffer  // [heads][batch][…] of latent attention
-    let router: RowBuffer  // width
+    let normed: RowBuffer  // [batch][width]
+    let attended: RowBuffer  // [batch][widest output of a mixer before its projection]
+    let gated: RowBuffer  // [batch][widest feed-forward, per-layer embedding or pooled vector]
+    let latent: RowBuffer  // [batch][latent of queries]
+    let heads: RowBuffer  // [heads][batch][plain part of a query or key, or latent] of latent attention
+    let router: RowBuffer  // [batch][width]
 
     // Experts: a pair is a (row, slot) combination; pairs are ordered by expert.
     let routerLogits: UnsafeMutablePointer<Float>  // [batch][experts]
@@ -90,11 +90,11 @@ final class Scratch {
     let place: UnsafeMutablePointer<Int32>  // [batch][used], the index of the pair
     let source: UnsafeMutablePointer<Int32>  // [pairs], the row of the pair
     let expertStart: UnsafeMutablePointer<Int32>  // [experts + 1]
-    let gathered: RowBuffer
-    let expertGate: RowBuffer
-    let expertUp: UnsafeMutablePointer<Float>
-    let expertOutput: UnsafeMutablePointer<Float>
-    let expertRows: UnsafeMutablePointer<Activations>
+    let gathered: RowBuffer  // [pairs][width]
+    let expertGate: RowBuffer  // [pairs][width of an expert]
+    let expertUp: UnsafeMutablePointer<Float>  // [pairs][width of an expert]
+    let expertOutput: UnsafeMutablePointer<Float>  // [pairs][width]
+    let expertRows: UnsafeMutablePointer<Activations>  // [products], the rows of each expert or head
 
     /// The products of one parallel region.
     let products: UnsafeMutablePointer<Product>

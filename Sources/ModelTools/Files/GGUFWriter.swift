@@ -172,7 +172,7 @@ extension GGUFWriter {
             var (a, aShape) = (pair.a, [pair.columns, pair.rank])
             var (b, bShape) = (pair.b, [pair.rank, pair.rows])
             // Rows of embeddings are looked up, not multiplied: llama.cpp looks up rows of a, which is B, and multiplies them by b, which is Aᵀ.
-            if pair.name == "token_embd.weight" {
+            if pair.name == TensorName.tokenEmbedding.weight {
                 (a, aShape) = (pair.b, [pair.rank, pair.rows])
                 (b, bShape) = (AdapterFile.transposed(pair.a, rows: pair.rank, columns: pair.columns), [pair.rank, pair.columns])
             }
