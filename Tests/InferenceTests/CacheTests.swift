@@ -215,7 +215,7 @@ import Testing
         var caches: [KVCache] = []
         func run(_ index: Int, _ tokens: [TokenID]) throws {
             var isDone = false
-            let decoding = PrefillWork(prompt: tokens)
+            let decoding = PrefillWork(prompt: ModelInput(tokens))
             try engine.submit(decoding, in: caches[index], priority: .interactive, signals: RequestSignals()) { _ in isDone = true
             }
             while !isDone, engine.step() {}
@@ -288,7 +288,7 @@ import Testing
         owner = nil
         registry.trim { _ in false }
         #expect(one.tokens.count == 300)
-        #expect(registry.longestPrefix(of: Array(Self.tokens[..<200]))?.count == 200)
+        #expect(registry.longestPrefix(of: InputRows(Array(Self.tokens[..<200])))?.count == 200)
         let used = Owner()
         registry.add(one, owner: used)
         registry.trim { $0 === one }

@@ -422,10 +422,10 @@ struct LoadedModelTests {
         #expect(caches.caches(of: ids[0]).count == 1 && caches.caches(of: ids[1]).count == 2)
         // A new sequence continues from a released one of its model.
         let next = try KVCache(shape: model.shape, capacity: 64)
-        try registries[0].copyPrefix(to: next, for: (0..<30).map { TokenID($0 + 1) })
+        try registries[0].copyPrefix(to: next, for: InputRows((0..<30).map { TokenID($0 + 1) }))
         #expect(next.tokens.isEmpty, "ten tokens are too few to copy")
         registries[0].release(try cache(25))
-        try registries[0].copyPrefix(to: next, for: (0..<30).map { TokenID($0 + 1) })
+        try registries[0].copyPrefix(to: next, for: InputRows((0..<30).map { TokenID($0 + 1) }))
         #expect(next.tokens.count == 25)
         // With the model, its caches are freed.
         registries.removeFirst()

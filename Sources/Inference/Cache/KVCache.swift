@@ -14,8 +14,9 @@ package enum CacheFormat: String, Sendable, Hashable {
 /// Keys and values can be truncated at any position, recurrent states only at a checkpoint. Not thread-safe: only one
 /// engine call at a time may use a sequence.
 package final class KVCache: SequenceMemory {
-    /// Tokens that have been processed, in order.
-    package private(set) var tokens: [TokenID] = []
+    package private(set) var rows = InputRows()
+    /// The token of each row.
+    package var tokens: [TokenID] { rows.ids }
     /// The maximum number of positions.
     package let capacity: Int
     package let isRecurrent: Bool
@@ -208,12 +209,12 @@ package final class KVCache: SequenceMemory {
             pageBytes: pageBytes, stateBytes: stateBytes, elementBits: format == .int8 ? 8 : 16, usesLongFactors: usesLongFactors)
     }
 
-    func begin(_ tokens: [TokenID], checkpoints positions: [Int]) throws {
+    func begin(_ rows: InputRows, checkpoints positions: [Int]) throws {
         rewind(to: 0)
         checkpoints = []
-        self.tokens = []
-        try reserve(tokens.count)
-        self.tokens = tokens
+        self.rows = InputRows()
+        try reserve(rows.count)
+        self.rows = rows
         checkpoints = positions.map { Checkpoint(position: $0, states: [UInt8](repeating: 0, count: stateBytes)) }
     }
 
@@ -258,10 +259,9 @@ package final class KVCache: SequenceMemory {
 
     // MARK: - Positions
 
-    func reusablePrefix(of other: [TokenID], limit: Int) -> Int {
-        var count = 0
-        while count < tokens.count, count < other.count, count < limit, tokens[count] == other[count] { count += 1 }
-        if !isRecurrent || count == tokens.count { return count }
+    func reusablePrefix(of other: InputRows, limit: Int) -> Int {
+        let count = rows.commonPrefix(with: other, limit: limit)
+        if !isRecurrent || count == rows.count { return count }
         return checkpoints.last { $0.position <= count }?.position ?? 0
     }
 
@@ -271,9 +271,9 @@ package final class KVCache: SequenceMemory {
     @discardableResult package func rewind(to length: Int, keepsPages: Bool) -> Int {
         guard length < tokens.count else { return tokens.count }
         defer { if !keepsPages { trimPages() } }
-        let length = max(0, length)
-        if isRecurrent { restoreCheckpoint(before: length) } else { tokens.removeLast(tokens.count - length) }
-        return tokens.count
+        let length = rows.undivided(max(0, length))
+        if isRecurrent { restoreCheckpoint(before: length) } else { rows.truncate(to: length) }
+        return rows.count
     }
 
     /// Restores the states of the last checkpoint at or before a position, and removes what came later.
@@ -286,7 +286,7 @@ package final class KVCache: SequenceMemory {
         } else {
             memset(states, 0, stateBytes)
         }
-        tokens.removeLast(tokens.count - (checkpoints.last?.position ?? 0))
+        rows.truncate(to: checkpoints.last?.position ?? 0)
     }
 
     func addCheckpoint() {
@@ -306,7 +306,7 @@ package final class KVCache: SequenceMemory {
 
     func copyPrefix(of other: any SequenceMemory, count: Int) throws(ModelError) {
         guard let other = other as? KVCache else { preconditionFailure("the caller compares the memories: see isCompatible") }
-        var count = min(count, other.tokens.count, capacity)
+        var count = other.rows.undivided(min(count, other.rows.count, capacity))
         let checkpoint = other.checkpoints.last { $0.position <= count }
         if isRecurrent, count < other.tokens.count { count = checkpoint?.position ?? 0 }
         // Whole pages are shared; the positions of the last one are copied, because both sequences will write to it.
@@ -333,9 +333,9 @@ package final class KVCache: SequenceMemory {
         }
         pages = shared
         for index in pages.indices { pageTable[index] = pages[index].base }
-        tokens = Array(other.tokens.prefix(count))
+        rows = other.rows.prefix(count)
     }
 
-    /// Appends tokens that have been processed.
-    func append(_ new: UnsafeBufferPointer<TokenID>) { tokens.append(contentsOf: new) }
+    /// Appends tokens that have been processed, which may be rows of `input`.
+    func append(_ new: UnsafeBufferPointer<TokenID>, of input: ModelInput?) { rows.append(new, of: input?.rows) }
 }

@@ -70,6 +70,7 @@ final class Scratch {
     let up: UnsafeMutablePointer<Float>  // [batch][widest feed-forward]
     let logits: UnsafeMutablePointer<Float>  // [fewRows][vocabulary]
     let queryScale: UnsafeMutablePointer<Float>  // [batch]
+    let visibleEnd: UnsafeMutablePointer<Int32>  // [batch], the end of what rows see, 0 if that is before them
     /// Cosines and sines of each rotary embedding, `[batch][pairs]`.
     let angles: [(cosine: UnsafeMutablePointer<Float>, sine: UnsafeMutablePointer<Float>, pairs: Int)]
     let perLayer: UnsafeMutablePointer<Float>  // [batch][layers · perLayerWidth]
@@ -142,6 +143,7 @@ final class Scratch {
         up = floats(batch * sizes.feedForward, &layout)
         logits = floats(shape.isEncoder ? 0 : min(batch, EngineLimits.fewRows) * shape.vocabularySize, &layout)
         queryScale = floats(batch, &layout)
+        visibleEnd = integers(batch, &layout)
         var angles: [(cosine: UnsafeMutablePointer<Float>, sine: UnsafeMutablePointer<Float>, pairs: Int)] = []
         for rotary in shape.rotaries {
             let pairs = rotary.dimensions / 2

@@ -8,6 +8,12 @@ struct Segment {
     /// The position of the first token in its sequence.
     let position: Int
     let cache: KVCache
+    /// What the sequence begins with, if that is more than tokens.
+    let input: ModelInput?
+
+    /// What the rows of the sequence are, including those of the segment that are more than tokens.
+    var sequence: InputRows { input?.rows ?? cache.rows }
+    var hasVisibleRows: Bool { input.map { !$0.rows.visible.isEmpty } ?? false }
 }
 
 /// The forward pass of one batch of tokens through all layers of a shape, with activations in scratch memory. A batch has
@@ -37,6 +43,7 @@ struct ForwardPass {
         _ tokens: UnsafeBufferPointer<TokenID>, segments: [Segment], states: inout [RowState], isCancelled: () -> Bool
     ) -> Bool {
         let batch = Batch(rows: tokens.count, segments: segments)
+        findVisibleRows(segments)
         for segment in segments where segment.cache.adapter != nil { scratch.adapted.append(segment) }
         defer { scratch.adapted.removeAll(keepingCapacity: true) }
         embed(tokens, batch)
@@ -51,18 +58,37 @@ struct ForwardPass {
         return true
     }
 
+    /// Finds the rows of the batch that see later ones.
+    private func findVisibleRows(_ segments: [Segment]) {
+        for segment in segments where segment.hasVisibleRows {
+            let ends = scratch.visibleEnd + segment.firstRow
+            ends.update(repeating: 0, count: segment.rows)
+            let all = segment.position..<segment.position + segment.rows
+            for range in segment.sequence.visible where range.overlaps(all) {
+                precondition(range.clamped(to: all) == range, "the caller divides no range of rows that see each other")
+                for row in range { ends[row - segment.position] = Int32(range.upperBound) }
+            }
+        }
+    }
+
     private func embed(_ tokens: UnsafeBufferPointer<TokenID>, _ batch: Batch) {
         let s = scratch
         var embedding = weights.tensors.embedding
         embedding.scale *= Float(shape.embeddingScale)
         for segment in batch.segments {
+            let sequence = segment.sequence
             for index in 0..<segment.rows {
                 let row = segment.firstRow + index
-                kernels.copyRow(tokens[row], of: embedding, to: s.residual + row * width)
+                if tokens[row] == InputRows.embedded, let input = segment.input {
+                    input.copyVector(of: segment.position + index, to: s.residual + row * width)
+                } else {
+                    kernels.copyRow(tokens[row], of: embedding, to: s.residual + row * width)
+                }
+                let position = sequence.position(of: segment.position + index)
                 for (table, angles) in zip(weights.rotaries, s.angles) {
                     table.fill(
-                        position: RowPosition(segment.position + index), capacity: segment.cache.capacity,
-                        cosine: angles.cosine + row * angles.pairs, sine: angles.sine + row * angles.pairs)
+                        position: position, capacity: segment.cache.capacity, cosine: angles.cosine + row * angles.pairs,
+                        sine: angles.sine + row * angles.pairs)
                 }
             }
         }
@@ -261,6 +287,7 @@ struct ForwardPass {
             (a.heads, a.kv_heads, a.head_dim, a.value_dim) = (r.heads, r.kv_heads, r.head_dim, r.value_dim)
             a.value_stride = stride
             (a.rows, a.length) = (r.rows, r.position + r.rows)
+            if segment.hasVisibleRows { a.visible_end = UnsafePointer(scratch.visibleEnd + row) }
             scratch.attentions[index] = a
         }
         kernels.rotateAndStore(scratch.rotations, count: batch.segments.count)
@@ -271,8 +298,9 @@ struct ForwardPass {
     func queryScales(_ temperature: ModelShape.Temperature?, _ batch: Batch) -> UnsafePointer<Float>? {
         guard let temperature else { return nil }
         for segment in batch.segments {
+            let sequence = segment.sequence
             for index in 0..<segment.rows {
-                let step = Double((segment.position + index) / temperature.length)
+                let step = Double(Int(sequence.position(of: segment.position + index).time) / temperature.length)
                 scratch.queryScale[segment.firstRow + index] = Float(1 + temperature.beta * log(1 + step))
             }
         }
@@ -295,7 +323,8 @@ struct ForwardPass {
         var embedding = input.embedding
         embedding.scale *= Float(one).squareRoot()
         for row in 0..<batch.rows {
-            kernels.copyRow(tokens[row], of: embedding, to: s.perLayerRow)
+            // A vector in the place of a token has the embedding of the padding token.
+            kernels.copyRow(max(0, tokens[row]), of: embedding, to: s.perLayerRow)
             for layer in shape.layers.indices {
                 let vector = s.perLayer + row * all + layer * one
                 kernels.normalizeRow(vector, input.norm, epsilon: epsilon, count: one, to: vector)

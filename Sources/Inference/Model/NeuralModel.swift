@@ -50,7 +50,7 @@ package final class NeuralModel: TokenModel {
         TokenModelLimits(
             passTokens: scratch.batch, sequences: EngineLimits.sequences,
             logitRows: shape.isEncoder ? 0 : min(scratch.batch, EngineLimits.fewRows), vocabularySize: shape.vocabularySize,
-            contextLength: shape.contextLength)
+            contextLength: shape.contextLength, width: shape.width)
     }
 
     func makeMemory(
@@ -62,15 +62,15 @@ package final class NeuralModel: TokenModel {
     // MARK: - Passes
 
     func forward(
-        _ tokens: UnsafeBufferPointer<TokenID>, parts: [(cache: any SequenceMemory, count: Int)], states: inout [RowState],
-        isCancelled: () -> Bool
+        _ tokens: UnsafeBufferPointer<TokenID>, parts: [PassPart], states: inout [RowState], isCancelled: () -> Bool
     ) throws(CancellationError) {
         defer { segments.removeAll(keepingCapacity: true) }
         var row = 0
-        for (cache, count) in parts {
-            guard let cache = cache as? KVCache else { preconditionFailure("a model processes memory that it made") }
-            segments.append(Segment(firstRow: row, rows: count, position: cache.tokens.count, cache: cache))
-            row += count
+        for part in parts {
+            guard let cache = part.cache as? KVCache else { preconditionFailure("a model processes memory that it made") }
+            segments.append(
+                Segment(firstRow: row, rows: part.count, position: cache.rows.count, cache: cache, input: part.input))
+            row += part.count
         }
         try process(tokens, segments, states: &states, isCancelled: isCancelled)
     }
@@ -89,7 +89,8 @@ package final class NeuralModel: TokenModel {
             throw CancellationError()
         }
         for segment in segments {
-            segment.cache.append(UnsafeBufferPointer(rebasing: tokens[segment.firstRow..<segment.firstRow + segment.rows]))
+            segment.cache.append(
+                UnsafeBufferPointer(rebasing: tokens[segment.firstRow..<segment.firstRow + segment.rows]), of: segment.input)
         }
     }
 
@@ -125,7 +126,7 @@ package final class NeuralModel: TokenModel {
             try cache.reserve(end - start)
             var none: [RowState] = []
             try tokens[start..<end].withUnsafeBufferPointer { batch in
-                try forward(batch, parts: [(cache, batch.count)], states: &none, isCancelled: isCancelled)
+                try forward(batch, parts: [PassPart(cache, batch.count)], states: &none, isCancelled: isCancelled)
             }
             start = end
         }
@@ -146,7 +147,7 @@ package final class NeuralModel: TokenModel {
         var row = 0
         var segments: [Segment] = []
         for (cache, count) in parts {
-            segments.append(Segment(firstRow: row, rows: count, position: 0, cache: cache))
+            segments.append(Segment(firstRow: row, rows: count, position: 0, cache: cache, input: nil))
             row += count
         }
         var none: [RowState] = []

@@ -114,26 +114,26 @@ final class CacheRegistry: Sendable {
     /// - Returns: false if the cache is larger than all that are kept.
     @discardableResult func release(_ cache: any SequenceMemory) -> Bool { released.add(cache, of: ObjectIdentifier(self)) }
 
-    /// Copies into `cache` the longest prefix of `tokens` that another cache contains, if it is longer than its own
+    /// Copies into `cache` the longest prefix of `rows` that another cache contains, if it is longer than its own
     /// prefix by more than ``minimumPrefixGain`` tokens. Called on the engine's executor, while no cache is being written.
-    func copyPrefix(to cache: any SequenceMemory, for tokens: [TokenID]) throws(ModelError) {
-        let known = cache.reusablePrefix(of: tokens)
-        guard tokens.count - known > Self.minimumPrefixGain else { return }
-        if let best = longestPrefix(of: tokens, where: { $0 !== cache && $0.isCompatible(with: cache) }),
+    func copyPrefix(to cache: any SequenceMemory, for rows: InputRows) throws(ModelError) {
+        let known = cache.reusablePrefix(of: rows)
+        guard rows.count - known > Self.minimumPrefixGain else { return }
+        if let best = longestPrefix(of: rows, where: { $0 !== cache && $0.isCompatible(with: cache) }),
             best.count > known + Self.minimumPrefixGain
         {
             try cache.copyPrefix(of: best.cache, count: best.count)
         }
     }
 
-    /// The cache that contains the longest prefix of `tokens`, and its length. Called on the engine's executor.
-    func longestPrefix(of tokens: [TokenID], where isUsable: (any SequenceMemory) -> Bool = { _ in true }) -> (
+    /// The cache that contains the longest prefix of `rows`, and its length. Called on the engine's executor.
+    func longestPrefix(of rows: InputRows, where isUsable: (any SequenceMemory) -> Bool = { _ in true }) -> (
         cache: any SequenceMemory, count: Int
     )? {
         let others = state.withLock { state in State(entries: state.entries) }
         var best: (cache: any SequenceMemory, count: Int)?
         for other in others.entries.compactMap(\.cache) + released.caches(of: ObjectIdentifier(self)) where isUsable(other) {
-            let count = other.reusablePrefix(of: tokens)
+            let count = other.reusablePrefix(of: rows)
             if count > best?.count ?? 0 { best = (other, count) }
         }
         return best

@@ -11,7 +11,7 @@ extension LoadedModel {
         for tokens: [TokenID], format: CacheFormat = .binary16, adapter: LowRankAdapter? = nil, to url: URL
     ) async throws -> Int {
         guard let identity = identity(with: adapter),
-            let (cache, count) = caches.longestPrefix(of: tokens, where: { $0.isOf(format, adapter) })
+            let (cache, count) = caches.longestPrefix(of: InputRows(tokens), where: { $0.isOf(format, adapter) })
         else { return 0 }
         // The copy shares the pages, so that the sequence can be used again immediately.
         nonisolated(unsafe) let copy = try model.makeMemory(capacity: cache.capacity, format: format, adapter: adapter)

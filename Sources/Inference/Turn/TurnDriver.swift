@@ -23,7 +23,9 @@ final class TurnDriver: SequenceWork {
     private var times = WorkTimes()
     private(set) var result = GenerationResult(stopReason: .endOfTurn, usage: GenerationUsage())
 
-    let prompt: [TokenID]
+    let prompt: ModelInput
+    /// What `sequence` begins with, as far as that is more than tokens.
+    private var sequenceInput: ModelInput
     private var sequence: TurnSequence
     /// The branch that `sequence` is; nil for the sequence itself.
     private var sequenceBranch: WorkBranch?
@@ -85,7 +87,10 @@ final class TurnDriver: SequenceWork {
         // Tokens with which the turn begins in any case are processed with the prompt, unless the states after the request's last
         // token are wanted.
         skipsPromptLogits = !request.stateLayers.isEmpty && !first.append.isEmpty
-        prompt = skipsPromptLogits ? request.tokens : tokens
+        var prompt = request.input
+        if !skipsPromptLogits { prompt.append(first.append) }
+        self.prompt = prompt
+        sequenceInput = prompt
         sequence = TurnSequence(
             tokens, promptCount: request.tokens.count, valid: prompt.count, maximumTokens: request.maximumTokens)
         start = tokens.count
@@ -106,6 +111,7 @@ final class TurnDriver: SequenceWork {
     }
 
     var wantsPromptLogits: Bool { true }
+    var input: ModelInput { question?.isKept == true ? ModelInput() : sequenceInput }
     var position: Int? { question?.position ?? sequence.position }
     func tokens(in range: Range<Int>) -> ArraySlice<TokenID> { (question?.tokens ?? sequence.tokens)[range] }
 
@@ -195,6 +201,7 @@ final class TurnDriver: SequenceWork {
             throw GenerationFailure.promptTooLong(tokens: prompt.count, contextSize: contextSize)
         }
         sequence = TurnSequence(prompt, promptCount: prompt.count, valid: 0, maximumTokens: request.maximumTokens)
+        sequenceInput = ModelInput()
         sequenceBranch = newBranch(isKept: true)
         proposal = Self.proposal(request, after: prompt)
         result.usage.promptTokens = prompt.count
