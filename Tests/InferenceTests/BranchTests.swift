@@ -16,7 +16,7 @@ import Testing
             var tokens: [TokenID]
         }
 
-        let prompt: [TokenID]
+        let prompt: ModelInput
         let wantsPromptLogits = true
         private let steps: [Step]
         private var current = -1
@@ -24,11 +24,11 @@ import Testing
         /// The tokens that were in memory at the beginning and for each new branch.
         private(set) var cached: [Int] = []
 
-        init(_ prompt: [TokenID], _ steps: [Step]) { (self.prompt, self.steps) = (prompt, steps) }
+        init(_ prompt: [TokenID], _ steps: [Step]) { (self.prompt, self.steps) = (ModelInput(prompt), steps) }
 
         private var step: Step? { steps.indices.contains(current) ? steps[current] : nil }
         var position: Int? { step.map { $0.tokens.count - 1 } }
-        func tokens(in range: Range<Int>) -> ArraySlice<TokenID> { (step?.tokens ?? prompt)[range] }
+        func tokens(in range: Range<Int>) -> ArraySlice<TokenID> { (step?.tokens ?? prompt.ids)[range] }
         var branch: WorkBranch? { step?.branch }
         func begin(cachedTokens: Int) { cached.append(cachedTokens) }
 
@@ -82,7 +82,7 @@ import Testing
         #expect(cache.tokens == Array(all[..<27]))
         if !cache.isRecurrent { #expect(work.cached == [0, 20, 24, 0]) }
         // What is kept serves the next sequence that begins with it.
-        #expect(registry.longestPrefix(of: other)?.count == other.count)
+        #expect(registry.longestPrefix(of: InputRows(other))?.count == other.count)
         withExtendedLifetime(owner) {}
     }
 
