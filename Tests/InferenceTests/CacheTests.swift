@@ -178,7 +178,7 @@ import Testing
     @Test func randomUse() throws {
         var random = SeededGenerator(11)
         var caches: [KVCache?] = Array(repeating: nil, count: 12)
-        weak var anyPage: CachePage?
+        weak var anyPage: AnyObject?
         for _ in 0..<400 {
             let index = Int.random(in: 0..<12, using: &random)
             let current = try caches[index] ?? KVCache(shape: model.shape, capacity: 1_024)
@@ -306,7 +306,7 @@ import Testing
         let file = CacheFile(url: url, model: 7)
         try file.write(cache(Self.tokens[..<300]))
         let whole = try Data(contentsOf: url)
-        #expect(try file.read(shape: model.shape).tokens == Array(Self.tokens[..<300]))
+        #expect(try file.read(for: model).tokens == Array(Self.tokens[..<300]))
         var random = SeededGenerator(4)
         var damaged = (0..<60).map { _ in whole.prefix(Int.random(in: 0..<whole.count, using: &random)) }
         damaged += [Data([1]), whole + [0], whole + whole]
@@ -325,18 +325,18 @@ import Testing
         }
         for data in damaged {
             try data.write(to: url)
-            #expect(throws: CacheFileError.self) { try file.read(shape: model.shape) }
+            #expect(throws: CacheFileError.self) { try file.read(for: model) }
         }
         try whole.write(to: url)
         #expect(throws: CacheFileError.unusable(path: url.path, reason: "it was written with another model")) {
-            try CacheFile(url: url, model: 8).read(shape: model.shape)
+            try CacheFile(url: url, model: 8).read(for: model)
         }
         var other = TinyModel()
         other.context = 1_024
         other.layers = 3
         let otherFile = try other.file()
-        let otherShape = try NeuralModel(file: GGUFFile(path: otherFile.path), pool: WorkerPool(threads: 1)).shape
-        #expect(throws: CacheFileError.self) { try file.read(shape: otherShape) }
+        let otherModel = try NeuralModel(file: GGUFFile(path: otherFile.path), pool: WorkerPool(threads: 1))
+        #expect(throws: CacheFileError.self) { try file.read(for: otherModel) }
     }
 
     @Test func filesThatCannotBeWrittenAreAnError() throws {

@@ -20,8 +20,6 @@ package actor TextEmbedder {
 
     /// The largest text in tokens. Attention takes time that grows with the square of the length.
     private static let maximumLength = 8192
-    /// With more rows in a batch, their activations would leave the processor's cache.
-    private static let batchTokens = 256
     private static let batchTexts = 64
     /// Texts that are sorted by length together.
     private static let partTexts = 4096
@@ -46,7 +44,7 @@ package actor TextEmbedder {
         maximumTokens = min(shape.contextLength, Self.maximumLength)
         model = try NeuralModel(
             file: file, pool: try threads.map { try WorkerPool(threads: $0) } ?? .shared(), cache: PackedCache.standard,
-            batchSize: max(Self.batchTokens, maximumTokens))
+            batchSize: max(EngineLimits.passTokens, maximumTokens))
         tokenizer = try Tokenizer(file: file)
         guard tokenizer.vocabulary.count <= shape.vocabularySize else {
             throw ModelError.invalid(
@@ -101,7 +99,7 @@ package actor TextEmbedder {
             var batch: [Int] = []
             while next < order.count, batch.count < Self.batchTexts {
                 let text = texts[order[next]].prefix(maximumTokens)
-                if !batch.isEmpty, tokens.count + text.count > Self.batchTokens { break }
+                if !batch.isEmpty, tokens.count + text.count > EngineLimits.passTokens { break }
                 if text.isEmpty {
                     vectors[order[next]] = [Float](repeating: 0, count: width)
                 } else {

@@ -5,7 +5,7 @@ internal import Synchronization
 /// common prefix instead of computing it again.
 final class CacheRegistry: Sendable {
     private struct Entry {
-        weak var cache: KVCache?
+        weak var cache: (any SequenceMemory)?
         /// The sequence; nil once it has released its cache, which nobody changes any more.
         weak var owner: AnyObject?
     }
@@ -41,7 +41,7 @@ final class CacheRegistry: Sendable {
     deinit { released.removeAll(of: ObjectIdentifier(self)) }
 
     /// - Parameter owner: the object that uses the cache.
-    func add(_ cache: KVCache, owner: AnyObject) {
+    func add(_ cache: any SequenceMemory, owner: AnyObject) {
         let entry = Entry(cache: cache, owner: owner)
         let boxed = State(entries: [entry])
         state.withLock { state in
@@ -55,7 +55,7 @@ final class CacheRegistry: Sendable {
     /// again. Called on the engine's executor.
     ///
     /// - Parameter isInUse: whether a request is using the cache.
-    func trim(where isInUse: (KVCache) -> Bool) {
+    func trim(where isInUse: (any SequenceMemory) -> Bool) {
         // The owners are kept while their caches are changed, so that none of them is released meanwhile.
         let owned = state.withLock { state in State(entries: state.entries) }.entries.compactMap { entry in
             entry.owner.flatMap { owner in entry.cache.map { (owner: owner, cache: $0) } }
@@ -96,7 +96,7 @@ final class CacheRegistry: Sendable {
     /// executor.
     ///
     /// - Parameter isUrgent: nothing else can go on: the request may use a part of what is otherwise left to other programs.
-    func hasRoom(for bytes: Int, isUrgent: Bool, where isInUse: (KVCache) -> Bool) -> Bool {
+    func hasRoom(for bytes: Int, isUrgent: Bool, where isInUse: (any SequenceMemory) -> Bool) -> Bool {
         let reserve = isUrgent ? memory.reserve / 8 : memory.reserve
         func isThere() -> Bool { memory.available().map { $0 - bytes >= reserve } ?? true }
         if isThere() { return true }
@@ -105,18 +105,18 @@ final class CacheRegistry: Sendable {
     }
 
     /// Whether other sequences may copy from this cache.
-    func contains(_ cache: KVCache) -> Bool {
+    func contains(_ cache: any SequenceMemory) -> Bool {
         state.withLock { state in state.entries.contains { $0.cache === cache } }
     }
 
     /// Keeps the cache of a sequence that nothing refers to any more, until newer ones need its memory.
     ///
     /// - Returns: false if the cache is larger than all that are kept.
-    @discardableResult func release(_ cache: KVCache) -> Bool { released.add(cache, of: ObjectIdentifier(self)) }
+    @discardableResult func release(_ cache: any SequenceMemory) -> Bool { released.add(cache, of: ObjectIdentifier(self)) }
 
     /// Copies into `cache` the longest prefix of `tokens` that another cache contains, if it is longer than its own
     /// prefix by more than ``minimumPrefixGain`` tokens. Called on the engine's executor, while no cache is being written.
-    func copyPrefix(to cache: KVCache, for tokens: [TokenID]) throws(ModelError) {
+    func copyPrefix(to cache: any SequenceMemory, for tokens: [TokenID]) throws(ModelError) {
         let known = cache.reusablePrefix(of: tokens)
         guard tokens.count - known > Self.minimumPrefixGain else { return }
         if let best = longestPrefix(of: tokens, where: { $0 !== cache && $0.isCompatible(with: cache) }),
@@ -127,9 +127,11 @@ final class CacheRegistry: Sendable {
     }
 
     /// The cache that contains the longest prefix of `tokens`, and its length. Called on the engine's executor.
-    func longestPrefix(of tokens: [TokenID], where isUsable: (KVCache) -> Bool = { _ in true }) -> (cache: KVCache, count: Int)? {
+    func longestPrefix(of tokens: [TokenID], where isUsable: (any SequenceMemory) -> Bool = { _ in true }) -> (
+        cache: any SequenceMemory, count: Int
+    )? {
         let others = state.withLock { state in State(entries: state.entries) }
-        var best: (cache: KVCache, count: Int)?
+        var best: (cache: any SequenceMemory, count: Int)?
         for other in others.entries.compactMap(\.cache) + released.caches(of: ObjectIdentifier(self)) where isUsable(other) {
             let count = other.reusablePrefix(of: tokens)
             if count > best?.count ?? 0 { best = (other, count) }
@@ -141,9 +143,9 @@ final class CacheRegistry: Sendable {
 /// The KV caches of released sequences of all models, within a budget in bytes.
 final class ReleasedCaches: Sendable {
     private struct Entry {
-        let cache: KVCache
+        let cache: any SequenceMemory
         let registry: ObjectIdentifier
-        let pages: [(page: CachePage, bytes: Int)]
+        let pages: [(page: AnyObject, bytes: Int)]
         let stateBytes: Int
     }
 
@@ -173,7 +175,7 @@ final class ReleasedCaches: Sendable {
     var bytes: Int { state.withLock { $0.bytes } }
 
     /// - Returns: false if the cache is empty or too large to keep.
-    func add(_ cache: KVCache, of registry: ObjectIdentifier) -> Bool {
+    func add(_ cache: any SequenceMemory, of registry: ObjectIdentifier) -> Bool {
         // The sequence is being deinitialized, so nothing writes to its cache. An empty cache, or one that needs the whole
         // budget, is of no use to other sequences.
         let boxed = State(
@@ -204,7 +206,7 @@ final class ReleasedCaches: Sendable {
         return freed
     }
 
-    func caches(of registry: ObjectIdentifier) -> [KVCache] {
+    func caches(of registry: ObjectIdentifier) -> [any SequenceMemory] {
         let boxed = state.withLock { state in State(entries: state.entries.filter { $0.registry == registry }) }
         return boxed.entries.map(\.cache)
     }

@@ -14,7 +14,7 @@ extension LoadedModel {
             let (cache, count) = caches.longestPrefix(of: tokens, where: { $0.isOf(format, adapter) })
         else { return 0 }
         // The copy shares the pages, so that the sequence can be used again immediately.
-        nonisolated(unsafe) let copy = try KVCache(shape: shape, capacity: cache.capacity, format: format, adapter: adapter)
+        nonisolated(unsafe) let copy = try model.makeMemory(capacity: cache.capacity, format: format, adapter: adapter)
         try copy.copyPrefix(of: cache, count: count)
         if copy.tokens.isEmpty { return 0 }
         let file = CacheFile(url: url, model: identity)
@@ -35,8 +35,9 @@ extension LoadedModel {
     ) async throws -> Int {
         guard let identity = identity(with: adapter) else { return 0 }
         let file = CacheFile(url: url, model: identity)
-        return try await EngineExecutor().run { [shape, caches] in
-            let cache = try file.read(shape: shape, format: format, adapter: adapter)
+        nonisolated(unsafe) let model = model
+        return try await EngineExecutor().run { [caches] in
+            let cache = try file.read(for: model, format: format, adapter: adapter)
             return caches.release(cache) ? cache.tokens.count : 0
         }
     }

@@ -30,7 +30,8 @@ package actor LoadedModel {
     package nonisolated let threads: Int
     /// Identifies the files of the model and the adapter; nil if they cannot be examined.
     nonisolated let identity: UInt64?
-    private let model: NeuralModel
+    /// Computes in this actor; memory for sequences may be made on any thread.
+    nonisolated(unsafe) let model: any TokenModel
     let engine: Engine
     /// Whether a task runs the engine.
     var isRunning = false
@@ -120,7 +121,7 @@ package actor LoadedModel {
     ) throws -> SequenceState {
         let size = min(max(1, contextSize), shape.contextLength)
         return SequenceState(
-            cache: try KVCache(shape: shape, capacity: size, format: format, adapter: adapter), contextSize: size,
+            cache: try model.makeMemory(capacity: size, format: format, adapter: adapter), contextSize: size,
             registry: sharesCache ? caches : nil)
     }
 
