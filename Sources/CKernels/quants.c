@@ -70,6 +70,12 @@ int32_t ck_type_bytes(ck_type type) {
     return 0;
 }
 
+// The integer layouts are packed from groups of codes and scales.
+enum { READS_NUMBERS, READS_BLOCKS, READS_GROUPS };
+#define CHECK(name, number, elements, bytes, layout, reads, writes) \
+    _Static_assert((layout < CK_F16) == (READS_##reads == READS_GROUPS), #name " is not read as its layout is packed");
+CK_TYPES(CHECK)
+
 ck_layout ck_type_layout(ck_type type) {
 #define LAYOUT(name, number, elements, bytes, layout, ...) case CK_TYPE_##name: return layout;
     switch (type) { CK_TYPES(LAYOUT) }

@@ -1,7 +1,7 @@
 /// Block arithmetic for transformer inference on CPUs: packed matrices, activations, attention, a thread pool.
 ///
-/// Except `ck_physical_cores`, no function does I/O. The dispatch table is the only global state, and only
-/// `ck_pool_create` and `ck_start_thread` allocate. Functions with implementations for several instruction sets are called through
+/// Except `ck_physical_cores`, no function does I/O. The dispatch table and the grids of quantisation are the only global state, each
+/// made once, and only `ck_pool_create` and `ck_start_thread` allocate. Functions with implementations for several instruction sets are called through
 /// `ck_kernels`; `scalar.c` is the reference implementation that the others are tested against.
 #ifndef CKERNELS_H
 #define CKERNELS_H
