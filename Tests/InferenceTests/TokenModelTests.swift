@@ -273,7 +273,7 @@ private final class ChoiceWork: SequenceWork {
     /// A question on a branch begins with what the sequence knows, and leaves it as it is.
     @Test func branches() throws {
         final class QuestionWork: SequenceWork {
-            let prompt: [TokenID] = [1, 2, 3]
+            let prompt = ModelInput([1, 2, 3])
             let wantsPromptLogits = false
             private(set) var branch: WorkBranch?
             private(set) var position: Int?

@@ -55,11 +55,11 @@ package struct ModelRecipe: Decodable, Sendable {
         return files.filter { $0.hasSuffix(".json") }.map { String($0.dropLast(5)) }.sorted()
     }()
 
-    package static func load(_ name: String) throws -> ModelRecipe { try load(name, in: "Architectures") }
+    package static func load(_ name: String) throws -> ModelRecipe { try load(name, in: "Architectures", as: ModelRecipe.self) }
 
     /// Reads a recipe, or a type that has more of its file.
     package static func load<Recipe: Decodable>(
-        _ name: String, in folder: String, as type: Recipe.Type = ModelRecipe.self
+        _ name: String, in folder: String, as type: Recipe.Type
     ) throws -> Recipe {
         try JSONDecoder().decode(type, from: Data(contentsOf: golden.appendingPathComponent("\(folder)/\(name).json")))
     }

@@ -91,7 +91,7 @@ final class Weights {
     private static func bytesPerToken(_ shape: ModelShape, _ tensors: ModelTensors) -> Int {
         func size(_ matrix: Matrix?) -> Int { matrix?.bytes ?? 0 }
         func size(_ matrices: [Matrix]) -> Int { matrices.reduce(0) { $0 + size($1) } }
-        var bytes = size(tensors.head) + size(tensors.perLayerInput?.projection)
+        var bytes = size(tensors.head) + size(tensors.perLayerInput?.projection) + size(tensors.prediction?.input)
         for (layer, described) in zip(tensors.layers, shape.layers) {
             switch layer.mixer {
             case .attention(let a): bytes += size([a.query, a.output]) + size(a.gate) + size(a.key) + size(a.value)
