@@ -1,3 +1,4 @@
+internal import Files
 internal import Foundation
 internal import Inference
 internal import JSON
@@ -388,8 +389,8 @@ struct PEFTFolder {
                 base_model_name_or_path: data.texts["base_model"] ?? "", r: rank, lora_alpha: alpha,
                 target_modules: modules.sorted(),
                 rank_pattern: ranks, alpha_pattern: alphas)
-            try AtomicFile.write(try encoder.encode(config), to: folder.appendingPathComponent("adapter_config.json"))
-            try AtomicFile.write(
+            try FileWriter.write(try encoder.encode(config), to: folder.appendingPathComponent("adapter_config.json"))
+            try FileWriter.write(
                 try SafetensorsData.file(tensors, metadata: ["format": "pt"], type: .f32),
                 to: folder.appendingPathComponent("adapter_model.safetensors"))
         } catch let error as TrainingError { throw error } catch {

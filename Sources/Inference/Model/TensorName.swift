@@ -183,7 +183,6 @@ package enum TensorName: Int, CaseIterable, Sendable {
 
     package var weight: String { part(.weight) }
     package var bias: String { part(.bias) }
-    package var scale: String { part(.scale) }
     package var whole: String { entry.name }
 
     /// Whether the rows of its heads are what a rotation pairs: files of some families have them in another order

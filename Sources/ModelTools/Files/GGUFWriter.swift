@@ -1,3 +1,4 @@
+internal import Files
 package import Foundation
 internal import Inference
 
@@ -61,8 +62,7 @@ package struct GGUFWriter {
         check: (String) throws -> Void = { _ in }
     ) throws {
         let header = header()
-        let hash = header.reduce(0xCBF2_9CE4_8422_2325 as UInt64) { ($0 ^ UInt64($1)) &* 0x100_0000_01B3 }
-        var file = try PartFile(url, identity: source.map { "\(hash) \($0)" })
+        var file = try PartFile(url, identity: source.map { "\(FNV.hash(header)) \($0)" })
         do {
             try write(header, to: &file, progress)
             try file.finish(check)
