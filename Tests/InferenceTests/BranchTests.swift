@@ -57,7 +57,7 @@ import Testing
         let appended = prompt + [9, 8, 7]
         let other = Array(all[..<23].reversed())
         let work = Asking(
-            prompt,
+            ModelInput(prompt),
             [
                 .init(branch: WorkBranch(number: 1, isKept: false), tokens: changed), .init(tokens: more),
                 .init(branch: WorkBranch(number: 2, isKept: false), tokens: appended),
@@ -88,6 +88,47 @@ import Testing
         // What is kept serves the next sequence that begins with it.
         #expect(registry.longestPrefix(of: InputRows(other))?.count == other.count)
         withExtendedLifetime(owner) {}
+    }
+
+    /// A branch after a picture knows its vectors; one that divides a range whose rows see each other computes all of it again.
+    @Test(arguments: [false, true]) func branchesAfterVectors(seesItself: Bool) throws {
+        let recipe = try ModelRecipe.load("llama")
+        let file = try TemporaryFile(recipe.builder().bytes())
+        let model = try NeuralModel(file: GGUFFile(path: file.path), pool: WorkerPool(threads: 1))
+        let engine = Engine(model: model, caches: CacheRegistry(released: ReleasedCaches(maximumBytes: 0)))
+        let width = model.shape.width
+        var input = ModelInput(recipe.tokens[..<10])
+        input.append(
+            try EmbeddingRun(
+                recipe.numbers("picture", count: 8 * width, low: -1, high: 1), width: width, seesItself: seesItself))
+        let picture = input
+        input.append(recipe.tokens[10..<14])
+        let asked = picture.ids + [5, 6]
+        let work = Asking(
+            input,
+            [
+                .init(branch: WorkBranch(number: 1, isKept: false), tokens: asked),
+                .init(branch: WorkBranch(number: 2, isKept: false), tokens: picture.ids),
+                .init(branch: nil, tokens: input.ids + [7]),
+            ])
+        let cache = try KVCache(shape: model.shape, capacity: recipe.context)
+        var result: Result<Void, any Error>?
+        try engine.submit(work, in: cache, priority: .interactive, signals: RequestSignals()) { result = $0 }
+        for _ in 0..<1_000 where result == nil { _ = engine.step() }
+        try #require(result).get()
+        func fresh(_ ids: [TokenID]) throws -> [Float] {
+            let cache = try KVCache(shape: model.shape, capacity: recipe.context)
+            try cache.reserve(ids.count)
+            var none: [RowState] = []
+            try ids.withUnsafeBufferPointer {
+                try model.forward($0, parts: [PassPart(cache, ids.count, of: input)], states: &none) { false }
+            }
+            model.computeLogits(ofRows: [ids.count - 1], candidates: nil)
+            return Array(model.logits(0))
+        }
+        #expect(try work.logits == [input.ids, asked, picture.ids, input.ids + [7]].map(fresh))
+        #expect(work.cached == [0, 18, seesItself ? 10 : 17])
+        #expect(cache.tokens == input.ids + [7] && cache.rows.runs == input.rows.runs)
     }
 
     private final class Owner {}

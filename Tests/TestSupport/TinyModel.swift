@@ -17,6 +17,9 @@ package struct TinyModel {
     package var template = TinyModel.chatML
     /// Control tokens besides the three of the vocabulary, such as the marks of reasoning.
     package var controlTokens: [String] = []
+    /// Whether a layer predicts the token after the next one. It is often right, because the other layers change little; of binary32
+    /// only.
+    package var predicts = false
 
     package init() {}
 
@@ -46,7 +49,8 @@ package struct TinyModel {
         let tokens = Array(Self.tokens.dropLast(3)) + controlTokens + Self.tokens.suffix(3)
         builder.metadata = [
             ("general.architecture", .string("llama")), ("general.name", .string("tiny")),
-            ("llama.block_count", .uint32(UInt32(layers))), ("llama.embedding_length", .uint32(UInt32(width))),
+            ("llama.block_count", .uint32(UInt32(predicts ? layers + 1 : layers))),
+            ("llama.embedding_length", .uint32(UInt32(width))),
             ("llama.feed_forward_length", .uint32(UInt32(feedForward))), ("llama.attention.head_count", .uint32(UInt32(heads))),
             ("llama.attention.head_count_kv", .uint32(UInt32(kvHeads))), ("llama.context_length", .uint32(UInt32(context))),
             ("llama.rope.freq_base", .float32(10_000)), ("llama.attention.layer_norm_rms_epsilon", .float32(1e-5)),
@@ -59,26 +63,45 @@ package struct TinyModel {
             ("tokenizer.chat_template", .string(template)),
         ]
         builder.metadata += rope
+        if predicts { builder.metadata.append(("llama.nextn_predict_layers", .uint32(1))) }
         let kvWidth = width / heads * kvHeads
-        func matrix(_ name: String, _ columns: Int, _ rows: Int) {
-            builder.tensors.append((name, type, [columns, rows], Self.randomBlocks(type, columns * rows, &random)))
+        func floats(_ values: [Float]) -> [UInt8] {
+            values.flatMap { withUnsafeBytes(of: $0.bitPattern.littleEndian, Array.init) }
+        }
+        func matrix(_ name: String, _ columns: Int, _ rows: Int, ifPredicting factor: Float = 1) {
+            let blocks =
+                predicts
+                ? floats((0..<columns * rows).map { _ in random.uniform(-0.2...0.2) * factor })
+                : Self.randomBlocks(type, columns * rows, &random)
+            builder.tensors.append((name, type, [columns, rows], blocks))
         }
         func norm(_ name: String) {
             let values = (0..<width).map { _ in random.uniform(0.5...1.5) }
-            builder.tensors.append(
-                (name, .f32, [width], values.flatMap { withUnsafeBytes(of: $0.bitPattern.littleEndian, Array.init) }))
+            builder.tensors.append((name, .f32, [width], floats(values)))
         }
-        matrix("token_embd.weight", width, tokens.count)
-        for layer in 0..<layers {
+        matrix("token_embd.weight", width, tokens.count, ifPredicting: 10)
+        for layer in 0..<(predicts ? layers + 1 : layers) {
             norm("blk.\(layer).attn_norm.weight")
             matrix("blk.\(layer).attn_q.weight", width, width)
             matrix("blk.\(layer).attn_k.weight", width, kvWidth)
             matrix("blk.\(layer).attn_v.weight", width, kvWidth)
-            matrix("blk.\(layer).attn_output.weight", width, width)
+            matrix("blk.\(layer).attn_output.weight", width, width, ifPredicting: 0.1)
             norm("blk.\(layer).ffn_norm.weight")
             matrix("blk.\(layer).ffn_gate.weight", width, feedForward)
             matrix("blk.\(layer).ffn_up.weight", width, feedForward)
-            matrix("blk.\(layer).ffn_down.weight", feedForward, width)
+            matrix("blk.\(layer).ffn_down.weight", feedForward, width, ifPredicting: 0.1)
+        }
+        if predicts {
+            let prefix = "blk.\(layers).nextn."
+            // The embedding of the next token passes through.
+            let input = (0..<2 * width * width).map { index in
+                random.uniform(-0.01...0.01) + (index % (2 * width) == index / (2 * width) ? 1 : 0)
+            }
+            builder.tensors.append((prefix + "eh_proj.weight", .f32, [2 * width, width], floats(input)))
+            for name in ["enorm", "hnorm"] {
+                let values = (0..<width).map { _ in random.uniform(0.9...1.1) }
+                builder.tensors.append((prefix + name + ".weight", .f32, [width], floats(values)))
+            }
         }
         norm("output_norm.weight")
         if hasOutputHead { matrix("output.weight", width, tokens.count) }
