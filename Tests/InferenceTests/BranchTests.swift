@@ -24,7 +24,7 @@ import Testing
         /// The tokens that were in memory at the beginning and for each new branch.
         private(set) var cached: [Int] = []
 
-        init(_ prompt: [TokenID], _ steps: [Step]) { (self.prompt, self.steps) = (ModelInput(prompt), steps) }
+        init(_ prompt: ModelInput, _ steps: [Step]) { (self.prompt, self.steps) = (prompt, steps) }
 
         private var step: Step? { steps.indices.contains(current) ? steps[current] : nil }
         var position: Int? { step.map { $0.tokens.count - 1 } }
