@@ -8,6 +8,7 @@ import Synchronization
 ///
 ///     swift run -c release tool-bench --split test
 ///     FM_MODEL=small swift run -c release tool-bench
+///     swift run -c release tool-bench --latency          how soon the first text comes
 ///
 /// `messages.json` contains the messages and the rules for comparing calls. Half of the messages are for development,
 /// half for the measurement.
@@ -18,6 +19,11 @@ struct ToolBench: AsyncParsableCommand {
     @Option(help: "The file with the messages.") var messages = "Benchmarks/Tools/messages.json"
     @Flag(help: "Print every message with unexpected calls.") var verbose = false
     @Flag(help: "Print the result as one JSON object.") var json = false
+
+    @Flag(help: "Measure how soon the first text after the results of a tool and the first event of a guided response come.")
+    var latency = false
+    @Option(help: "How long the tool runs with --latency, in milliseconds.") var delay = 0
+    @Option(help: "Measurements with --latency.") var rounds = 12
 
     private struct Count {
         var right = 0
@@ -30,6 +36,7 @@ struct ToolBench: AsyncParsableCommand {
     }
 
     func run() async throws {
+        if latency { return try await Latency(delay: .milliseconds(delay), rounds: rounds).run() }
         let data = try JSONParser.parse(try Data(contentsOf: URL(filePath: messages)))
         guard case .object(let tools)? = data["tools"], case .array(let cases)? = data["cases"] else {
             throw ValidationError("\(messages) has no tools or no cases.")
