@@ -40,17 +40,12 @@ struct CacheFile {
             }
             let (positions, rows) = (cache.checkpointPositions, cache.rows)
             let start = [Self.magic, Self.version, Int(truncatingIfNeeded: model)]
-            let counts = [cache.capacity, rows.count, positions.count, rows.runs.count, rows.visible.count]
+            let counts = [cache.capacity, rows.count, positions.count, rows.words.count]
             // The parts are those that are read.
-            for words in [start + counts, cache.layout.words, positions] { try words.withUnsafeBytes { try append($0) } }
-            try rows.ids.withUnsafeBytes { try append($0) }
-            for run in rows.runs {
-                let (high, low) = (Int(bitPattern: UInt(run.digest.high)), Int(bitPattern: UInt(run.digest.low)))
-                let words = [run.first, run.count, high, low, run.extent, run.places.count]
+            for words in [start + counts, cache.layout.words, positions, rows.words] {
                 try words.withUnsafeBytes { try append($0) }
-                try run.places.flatMap { [$0.time, $0.height, $0.width] }.withUnsafeBytes { try append($0) }
             }
-            for range in rows.visible { try [range.lowerBound, range.upperBound].withUnsafeBytes { try append($0) } }
+            try rows.ids.withUnsafeBytes { try append($0) }
             try cache.forEachPart { try append(UnsafeRawBufferPointer($0)) }
             try withUnsafeBytes(of: checksum.value) { try append($0) }
             try file.finish()
@@ -80,12 +75,12 @@ struct CacheFile {
             try words.withUnsafeMutableBytes { try fill($0) }
             return words
         }
-        let start = try words(8)
+        let start = try words(7)
         guard start[0] == Self.magic, start[1] == Self.version else { throw unusable("it has another format") }
         guard start[2] == Int(truncatingIfNeeded: self.model) else { throw unusable("it was written with another model") }
-        let (capacity, count, checkpoints, runs, ranges) = (start[3], start[4], start[5], start[6], start[7])
+        let (capacity, count, checkpoints, rowWordCount) = (start[3], start[4], start[5], start[6])
         guard capacity > 0, capacity <= model.limits.contextLength + 16, count > 0, count <= capacity,
-            (0...KVCache.maximumCheckpoints).contains(checkpoints), (0...count).contains(runs), (0...count).contains(ranges)
+            (0...KVCache.maximumCheckpoints).contains(checkpoints), (0...InputRows.maximumWords(count)).contains(rowWordCount)
         else { throw unusable("its sizes are not possible") }
         let cache = try model.makeMemory(capacity: capacity, format: format, adapter: adapter)
         let layout = cache.layout.words
@@ -96,34 +91,15 @@ struct CacheFile {
         guard positions.allSatisfy({ (0...count).contains($0) }), zip(positions, positions.dropFirst()).allSatisfy(<) else {
             throw unusable("its sizes are not possible")
         }
+        let rowWords = try words(rowWordCount)
         var tokens = [TokenID](repeating: 0, count: count)
         try tokens.withUnsafeMutableBytes { try fill($0) }
         guard tokens.allSatisfy({ (InputRows.embedded..<TokenID(model.limits.vocabularySize)).contains($0) }) else {
             throw unusable("it is damaged")
         }
-        /// A number of rows or positions.
-        func checked(_ number: Int, from minimum: Int = 0) throws -> Int {
-            // A run may go on after the last row.
-            guard (minimum...model.limits.contextLength + 16).contains(number) else { throw unusable("it is damaged") }
-            return number
+        guard let rows = InputRows(ids: tokens, words: rowWords), positions.allSatisfy({ rows.undivided($0) == $0 }) else {
+            throw unusable("it is damaged")
         }
-        let foundRuns = try (0..<runs).map { _ in
-            let run = try words(6)
-            var places = [Int32](repeating: 0, count: try 3 * checked(run[5]))
-            try places.withUnsafeMutableBytes { try fill($0) }
-            return InputRows.Run(
-                first: try checked(run[0]), count: try checked(run[1], from: 1),
-                digest: ContentDigest(high: UInt64(UInt(bitPattern: run[2])), low: UInt64(UInt(bitPattern: run[3]))),
-                places: stride(from: 0, to: places.count, by: 3).map {
-                    RowPosition(time: Int(places[$0]), height: Int(places[$0 + 1]), width: Int(places[$0 + 2]))
-                }, extent: try checked(run[4]))
-        }
-        let visible = try (0..<ranges).map { _ in
-            let range = try words(2)
-            return try checked(range[0])..<checked(range[1], from: range[0])
-        }
-        let rows = InputRows(ids: tokens, runs: foundRuns, visible: visible)
-        guard rows.isConsistent, positions.allSatisfy({ rows.undivided($0) == $0 }) else { throw unusable("it is damaged") }
         try cache.begin(rows, checkpoints: positions)
         try cache.forEachPart { try fill($0) }
         let expected = checksum.value

@@ -294,7 +294,17 @@ final class Engine {
         for (job, state) in zip(stateJobs, states) where !state.values.isEmpty {
             job.work.takeState(state.values, layer: state.layer)
         }
+        deliverHiddenRows()
         deliver()
+    }
+
+    private func deliverHiddenRows() {
+        var first = 0
+        for chunk in chunks {
+            defer { first += chunk.count }
+            guard let job = jobs[chunk.id], job.work.wantsHiddenRows, let hidden = model.hiddenRows(from: first) else { continue }
+            job.work.takeHidden(hidden, rows: chunk.count, position: job.current.rows.count - chunk.count)
+        }
     }
 
     /// Reserves memory for the chunks. Those for which there is none are left out until other requests have ended; if that are all, the

@@ -56,6 +56,11 @@ protocol SequenceWork: AnyObject {
     /// Takes the residual stream of the prompt's last token after a layer, `[width]`. Called before the logits after the
     /// prompt are taken.
     func takeState(_ state: [Float], layer: Int)
+    /// Whether ``takeHidden(_:rows:position:)`` is of use.
+    var wantsHiddenRows: Bool { get }
+    /// Takes the residual stream after the last layer, `[rows][width]`, of tokens that were processed, from a position of the sequence
+    /// or branch on. Called before their logits are taken.
+    func takeHidden(_ hidden: UnsafePointer<Float>, rows: Int, position: Int)
     /// Whether ``prepare()`` has anything to do.
     var canPrepare: Bool { get }
     /// Work that needs no logits. It runs on another thread while the model processes the tokens that `next` named.
@@ -71,6 +76,8 @@ extension SequenceWork {
     var isBlocked: Bool { false }
     var stateLayers: [Int] { [] }
     func takeState(_ state: [Float], layer: Int) {}
+    var wantsHiddenRows: Bool { false }
+    func takeHidden(_ hidden: UnsafePointer<Float>, rows: Int, position: Int) {}
     var canPrepare: Bool { false }
     func prepare() {}
 }

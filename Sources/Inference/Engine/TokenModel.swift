@@ -34,8 +34,16 @@ protocol TokenModel: AnyObject {
     ///   - candidates: the tokens whose logits are computed, in ascending order; all others are meaningless. Nil for all tokens.
     func computeLogits(ofRows rows: ArraySlice<Int>, candidates: [TokenID]?)
 
+    /// The residual stream of the rows of the last pass after the last layer, `[rows][width]`, from a row on; nil if the model does not
+    /// show it. Valid until the next pass.
+    func hiddenRows(from row: Int) -> UnsafePointer<Float>?
+
     /// The logits of one of the rows of the last call, `[vocabulary]`; valid until the next one, and may be overwritten.
     func logits(_ index: Int) -> HostLogits
+}
+
+extension TokenModel {
+    func hiddenRows(from row: Int) -> UnsafePointer<Float>? { nil }
 }
 
 /// The tokens of a sequence in a pass.

@@ -73,6 +73,7 @@ struct ForwardPass {
 
     private func embed(_ tokens: UnsafeBufferPointer<TokenID>, _ batch: Batch) {
         let s = scratch
+        if let prediction = weights.tensors.prediction { keepHidden(prediction, batch) }
         var embedding = weights.tensors.embedding
         embedding.scale *= Float(shape.embeddingScale)
         for segment in batch.segments {
@@ -92,6 +93,7 @@ struct ForwardPass {
                 }
             }
         }
+        if let prediction = weights.tensors.prediction { joinHidden(prediction, batch) }
         if let input = weights.tensors.perLayerInput { embedPerLayer(input, tokens, batch) }
         guard shape.isEncoder else { return }
         for segment in batch.segments {
@@ -105,6 +107,31 @@ struct ForwardPass {
             }
         }
         normalizeResidual(weights.tensors.embeddingNorm, batch)
+    }
+
+    // MARK: - Prediction heads
+
+    /// Normalises the hidden rows, which are in the place of the residual stream, for ``joinHidden(_:_:)``.
+    private func keepHidden(_ prediction: ModelTensors.Prediction, _ batch: Batch) {
+        let s = scratch
+        s.joined.set(rows: batch.rows, columns: 2 * width)
+        for row in 0..<batch.rows {
+            kernels.normalizeRow(
+                s.residual + row * width, prediction.hiddenNorm, epsilon: epsilon, count: width,
+                to: s.joined.x + (2 * row + 1) * width)
+        }
+    }
+
+    /// Makes the input of the layer from the embeddings in the residual stream, and the hidden rows.
+    private func joinHidden(_ prediction: ModelTensors.Prediction, _ batch: Batch) {
+        let s = scratch
+        for row in 0..<batch.rows {
+            kernels.normalizeRow(
+                s.residual + row * width, prediction.embeddingNorm, epsilon: epsilon, count: width,
+                to: s.joined.x + 2 * row * width)
+        }
+        if quantizes { kernels.quantize(s.joined.rows) }
+        multiply(s.joined, product(prediction.input, into: s.residual))
     }
 
     // MARK: - Norms

@@ -32,6 +32,16 @@ package final class NeuralModel: TokenModel {
             hasUnits: weights.hasBlockScales && kernels.sumsBlocks)
     }
 
+    /// The prediction head of a model, as a model of one layer; see ``PredictionHead``.
+    init(predicting shape: ModelShape, layer: Int, after model: NeuralModel, file: GGUFFile) throws(ModelError) {
+        self.shape = shape
+        pool = model.pool
+        weights = try Weights(predicting: shape, layer: layer, after: model.weights, file: file, pool: pool)
+        kernels = CPUKernels(pool)
+        scratch = try Scratch(
+            shape, batch: model.scratch.batch, hasUnits: weights.hasBlockScales && kernels.sumsBlocks, joins: true)
+    }
+
     /// The number of bytes of weights that one generated token reads, without the KV cache.
     package var bytesPerToken: Int { weights.bytesPerToken }
     /// The same for a model that is not loaded.
@@ -102,6 +112,8 @@ package final class NeuralModel: TokenModel {
     func logits(_ index: Int) -> HostLogits {
         HostLogits(start: scratch.logits + index * shape.vocabularySize, count: shape.vocabularySize)
     }
+
+    func hiddenRows(from row: Int) -> UnsafePointer<Float>? { UnsafePointer(scratch.residual + row * shape.width) }
 
     /// The logits after the last token passed to ``forward(_:cache:wantsLogits:candidates:isCancelled:)``.
     package var logits: UnsafeMutableBufferPointer<Float> { logits(0) }

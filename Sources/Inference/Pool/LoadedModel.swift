@@ -12,6 +12,8 @@ package actor LoadedModel {
     package nonisolated let template: ChatTemplate
     private nonisolated let formats: (tools: ToolFormat?, thinking: ThinkingFormat?)
     nonisolated let adapters = AdapterStore()
+    /// What proposes tokens, once it has been asked for.
+    nonisolated let predictionHead = Mutex<UsedHead?>(nil)
     nonisolated let origins: [MatrixOrigin]
     private nonisolated let vocabulary = Mutex<Task<TokenVocabulary, Never>?>(nil)
     /// The grammars of response formats and of tools' arguments.
@@ -61,6 +63,10 @@ package actor LoadedModel {
             try LoadedModel(
                 path: path, adapter: adapter, threads: threads, catalogue: defaults, caches: caches, executor: executor)
         }
+    }
+
+    struct UsedHead: @unchecked Sendable {  // Only turns use it, on the executor of the engine.
+        let head: PredictionHead
     }
 
     /// The default settings that are known for a file's model.

@@ -20,6 +20,8 @@ final class TurnDriver: SequenceWork {
     private var plan: TurnPlan
     private var sampler: Sampler
     private var proposal: Proposal
+    /// Proposes tokens; nil if the model has none, or it is not used.
+    private let head: PredictionHead?
     private var times = WorkTimes()
     private(set) var result = GenerationResult(stopReason: .endOfTurn, usage: GenerationUsage())
 
@@ -58,6 +60,7 @@ final class TurnDriver: SequenceWork {
 
     /// - Parameters:
     ///   - logitCount: the number of logits, which may exceed the number of tokens in the vocabulary.
+    ///   - head: proposes tokens; nil to look them up.
     ///   - isUnwanted: whether nobody wants the rest of the turn.
     ///   - wake: called on any thread when ``isBlocked`` may have become false.
     ///   - send: called with each event, on the engine's executor.
@@ -65,7 +68,8 @@ final class TurnDriver: SequenceWork {
     ///   turn begins in any case and one more.
     init(
         _ request: GenerationRequest, plan: TurnPlan, tokenizer: Tokenizer, contextSize: Int,
-        logitCount: Int, isUnwanted: @escaping () -> Bool = { false }, wake: @escaping @Sendable () -> Void = {},
+        logitCount: Int, head: PredictionHead? = nil, isUnwanted: @escaping () -> Bool = { false },
+        wake: @escaping @Sendable () -> Void = {},
         send: @escaping (TurnEvent) -> Void
     ) throws {
         self.request = request
@@ -97,7 +101,8 @@ final class TurnDriver: SequenceWork {
         sampler = Sampler(request.sampling) { token in
             tokenizer.text(of: token).contains { Self.breaks.contains($0) }
         }
-        proposal = Self.proposal(request, after: tokens)
+        self.head = head
+        proposal = Self.proposal(request, head, after: tokens, contextSize: contextSize)
         result.usage.promptTokens = request.tokens.count
         phase = first.phase ?? TurnPhase(kind: .free)
         begin(first)
@@ -106,8 +111,16 @@ final class TurnDriver: SequenceWork {
     /// The characters that end what DRY compares.
     private static let breaks = Set("\n:\"*".utf8)
 
-    private static func proposal(_ request: GenerationRequest, after tokens: [TokenID]) -> Proposal {
-        Proposal(request.proposesTokens && request.batchesForcedTokens ? LookupDraft(prompt: tokens) : nil)
+    private static func proposal(
+        _ request: GenerationRequest, _ head: PredictionHead?, after tokens: [TokenID], contextSize: Int
+    ) -> Proposal {
+        guard request.proposesTokens, request.batchesForcedTokens else { return Proposal(nil) }
+        // A head knows tokens only. Without memory for what it sees, the text is looked up.
+        if let head, !tokens.contains(InputRows.embedded), let draft = try? HeadDraft(head, prompt: tokens, capacity: contextSize)
+        {
+            return Proposal(draft)
+        }
+        return Proposal(LookupDraft(prompt: tokens))
     }
 
     var wantsPromptLogits: Bool { true }
@@ -123,6 +136,11 @@ final class TurnDriver: SequenceWork {
 
     var stateLayers: [Int] { request.stateLayers }
     func takeState(_ state: [Float], layer: Int) { send(.state(state, layer: layer)) }
+
+    var wantsHiddenRows: Bool { question == nil && proposal.wantsHiddenRows }
+    func takeHidden(_ hidden: UnsafePointer<Float>, rows: Int, position: Int) {
+        proposal.take(hidden, rows: rows, position: position)
+    }
 
     // MARK: - Phases
 
@@ -203,7 +221,7 @@ final class TurnDriver: SequenceWork {
         sequence = TurnSequence(prompt, promptCount: prompt.count, valid: 0, maximumTokens: request.maximumTokens)
         sequenceInput = ModelInput()
         sequenceBranch = newBranch(isKept: true)
-        proposal = Self.proposal(request, after: prompt)
+        proposal = Self.proposal(request, head, after: prompt, contextSize: contextSize)
         result.usage.promptTokens = prompt.count
         times.restart()
     }
@@ -220,6 +238,7 @@ final class TurnDriver: SequenceWork {
         guard let last, rest > 0 else { return }
         for token in tokenizer.encode(continuation: String(decoding: tokenizer.text(of: last).prefix(rest), as: UTF8.self)) {
             sequence.append(token)
+            proposal.append(token)
         }
     }
 
