@@ -4,6 +4,9 @@
 
 #include "training.h"
 
+// As in the functions of an instruction set (vectors.h).
+#pragma clang fp contract(fast)
+
 // MARK: - Rows
 
 enum { ROWS_PER_CHUNK = 16 };
