@@ -206,3 +206,15 @@ package final class FrozenModel: @unchecked Sendable {  // Nothing is written af
         }
     }
 }
+
+extension ModelShape.Activation {
+    /// Nil if its gradient is not implemented.
+    var trainingValue: ck_activation? {
+        switch self {
+        case .silu: CK_SILU
+        case .gelu: CK_GELU
+        case .reluSquared: CK_RELU_SQUARED
+        case .exactGelu, .swigluOAI: nil
+        }
+    }
+}

@@ -59,7 +59,7 @@ struct DraftEstimate {
     }
 }
 
-/// The proposed tokens of a decoding, which are processed before it is known whether they become part of the response.
+/// The proposed tokens of a turn, which are processed before it is known whether they become part of the response.
 struct Proposal {
     /// Nil if nothing is proposed.
     private var draft: (any DraftSource)?
