@@ -79,9 +79,11 @@ struct CacheFile {
 
     /// Reads the file into a new cache.
     ///
-    /// - Throws: ``CacheFileError/unusable(path:reason:)``, or ``ModelError/outOfMemory(bytes:)``.
+    /// - Parameter reserve: receives the bytes of its memory; nil if nobody counts them.
+    /// - Throws: ``CacheFileError/unusable(path:reason:)``, ``ModelError/outOfMemory(bytes:)``, or an error of `reserve`.
     func read(
-        shape: ModelShape, format: CacheFormat = .binary16, adapter: LowRankAdapter? = nil
+        shape: ModelShape, format: CacheFormat = .binary16, adapter: LowRankAdapter? = nil,
+        reserve: (Int) throws -> MemoryReservation? = { _ in nil }
     ) throws -> KVCache {
         let descriptor = open(url.path, O_RDONLY | O_CLOEXEC)
         guard descriptor >= 0 else { throw unusable(String(cString: strerror(errno))) }
@@ -120,7 +122,7 @@ struct CacheFile {
         var tokens = [TokenID](repeating: 0, count: count)
         try tokens.withUnsafeMutableBytes { try fill($0) }
         guard tokens.allSatisfy({ (0..<TokenID(shape.vocabularySize)).contains($0) }) else { throw unusable("it is damaged") }
-        try cache.begin(tokens, checkpoints: positions)
+        try cache.begin(tokens, checkpoints: positions, reserve: reserve)
         try cache.forEachPart { try fill($0) }
         let expected = checksum.value
         var end: UInt8 = 0

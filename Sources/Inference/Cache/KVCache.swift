@@ -26,23 +26,27 @@ package final class KVCache {
     let format: CacheFormat
     /// The adapter that the sequence is processed with; nil for the weights alone.
     let adapter: LowRankAdapter?
-    /// The number of the last request that used the cache; see ``CacheRegistry/trim(where:)``.
-    var lastUse = 0
+    /// The number under which the memory of the pool knows the cache; nil if it does not.
+    var registration: Int?
     /// Scratch memory for attention that is split over the positions of this cache.
     let partial: UnsafeMutablePointer<Float>
 
     /// The pages up to the last token, and perhaps more. Their memory is in `pageTable`, for the kernels.
-    private var pages: [CachePage] = []
+    private(set) var pages: [CachePage] = []
     let pageTable: UnsafeMutablePointer<UnsafeMutablePointer<UInt8>?>
-    private let pageBytes: Int
-    /// Scratch memory, and the recurrent states.
+    let pageBytes: Int
+    /// Scratch memory.
     private let memory: Memory
     private let layers: [Layer]
-    private let stateBytes: Int
+    let stateBytes: Int
+    /// The recurrent states; nil before the first token.
+    private var recurrent: RecurrentStates?
     private var checkpoints: [Checkpoint] = []
+    /// Room for the next checkpoint.
+    private var checkpointRoom: MemoryReservation?
 
     /// Sizes and offsets of one layer. A layer that shares the keys and values of another layer has the offsets of that
-    /// layer. Keys and values are in pages, states in `memory`.
+    /// layer. Keys and values are in pages, states in `recurrent`.
     private struct Layer {
         var kvHeads = 0, keyDimension = 0, valueStride = 0
         var keyOffset = 0, valueOffset = 0
@@ -50,10 +54,16 @@ package final class KVCache {
         var convolutionOffset = 0, stateOffset = 0
     }
 
+    fileprivate struct RecurrentStates {
+        let memory: Memory
+        let room: MemoryReservation?
+    }
+
     /// A copy of all recurrent states after the first `position` tokens.
-    private struct Checkpoint {
+    fileprivate struct Checkpoint {
         var position: Int
         var states: [UInt8]
+        let room: MemoryReservation?
     }
 
     /// The maximum number of checkpoints. Each uses as much memory as all recurrent states.
@@ -124,10 +134,9 @@ package final class KVCache {
             }
         }
         stateBytes = layout.bytes
-        let partialOffset = layout.reserve(partialFloats, of: Float.self)
         self.layers = layers
-        memory = try Memory(bytes: layout.bytes)
-        partial = memory.pointer(at: partialOffset, as: Float.self)
+        memory = try Memory(bytes: partialFloats * MemoryLayout<Float>.stride)
+        partial = memory.pointer(as: Float.self)
         let count = (capacity + CachePage.positions - 1) / CachePage.positions
         pageTable = .allocate(capacity: count)
         pageTable.initialize(repeating: nil, count: count)
@@ -150,58 +159,94 @@ package final class KVCache {
 
     /// `[width − 1][channels]`
     func convolution(layer: Int) -> UnsafeMutablePointer<Float> {
-        memory.pointer(at: layers[layer].convolutionOffset, as: Float.self)
+        (states + layers[layer].convolutionOffset).assumingMemoryBound(to: Float.self)
     }
 
-    func state(layer: Int) -> UnsafeMutablePointer<Float> { memory.pointer(at: layers[layer].stateOffset, as: Float.self) }
+    func state(layer: Int) -> UnsafeMutablePointer<Float> {
+        (states + layers[layer].stateOffset).assumingMemoryBound(to: Float.self)
+    }
 
-    private var states: UnsafeMutableRawPointer { memory.base }
+    private var states: UnsafeMutableRawPointer {
+        guard let recurrent else { preconditionFailure("the caller reserves the states") }
+        return recurrent.memory.base
+    }
+
+    private func allocateStates(in room: MemoryReservation?) throws(ModelError) {
+        guard isRecurrent, recurrent == nil else { return }
+        recurrent = RecurrentStates(memory: try Memory(bytes: stateBytes), room: room?.divide(stateBytes))
+    }
 
     // MARK: - Pages
 
     /// Bytes of keys and values of one position, of all layers.
     package var bytesPerPosition: Int { pageBytes / CachePage.positions }
 
-    /// Bytes of a page's memory that are in use.
-    private func bytes(_ page: CachePage) -> Int { page.usedPositions * bytesPerPosition }
-
-    /// Bytes of the recurrent states and their checkpoints.
-    var usedStateBytes: Int { stateBytes + checkpointBytes }
-    var checkpointBytes: Int { stateBytes * checkpoints.count }
-
-    /// The pages, and the bytes that each of them uses.
-    var usedPages: [(page: CachePage, bytes: Int)] { pages.map { ($0, bytes($0)) } }
-
     /// The number of positions in the pages.
     var reservedPositions: Int { pages.count * CachePage.positions }
 
-    /// Bytes of the pages that ``reserve(_:)`` would add for the next `count` tokens.
-    func bytesToReserve(_ count: Int) -> Int {
-        let needed = (tokens.count + count + CachePage.positions - 1) / CachePage.positions
-        return max(0, needed - pages.count) * pageBytes
+    /// The bytes that ``reserve(_:in:withCheckpoint:)`` needs for the next `count` tokens.
+    func bytesToReserve(_ count: Int, withCheckpoint: Bool = false) -> Int {
+        if count == 0 { return 0 }
+        let size = CachePage.positions
+        var bytes = withCheckpoint ? stateBytes : 0
+        if isRecurrent, recurrent == nil { bytes += stateBytes }
+        for index in tokens.count / size...(tokens.count + count - 1) / size
+        where index >= pages.count || !isKnownUniquelyReferenced(&pages[index]) {
+            bytes += pageBytes
+        }
+        return bytes
     }
 
-    /// Prepares the pages for the next `count` tokens: adds pages, and replaces those that other sequences hold by copies.
+    /// Prepares the memory for the next `count` tokens: adds pages, and replaces those that other sequences hold by copies.
     ///
+    /// - Parameters:
+    ///   - room: the bytes that ``bytesToReserve(_:withCheckpoint:)`` says; nil if nobody counts them.
+    ///   - withCheckpoint: whether ``addCheckpoint()`` follows.
     /// - Throws: ``GenerationFailure/promptTooLong(tokens:contextSize:)`` if there is no room for them, or
     ///   ``ModelError/outOfMemory(bytes:)``.
-    func reserve(_ count: Int) throws {
+    func reserve(_ count: Int, in room: MemoryReservation? = nil, withCheckpoint: Bool = false) throws {
         if count == 0 { return }
         guard count <= capacity - tokens.count else {
             throw GenerationFailure.promptTooLong(tokens: tokens.count + count, contextSize: capacity)
         }
+        try allocateStates(in: room)
+        if withCheckpoint { checkpointRoom = room?.divide(stateBytes) }
         let size = CachePage.positions
         for index in tokens.count / size...(tokens.count + count - 1) / size {
             if index == pages.count {
-                pages.append(try CachePage(bytes: pageBytes))
+                pages.append(try makePage(in: room))
             } else if !isKnownUniquelyReferenced(&pages[index]) {
-                let copy = try CachePage(bytes: pageBytes)
+                let copy = try makePage(in: room)
                 copyPositions(tokens.count - index * size, from: pages[index], to: copy)
                 pages[index] = copy
             }
             pageTable[index] = pages[index].base
-            pages[index].usedPositions = max(pages[index].usedPositions, min(size, tokens.count + count - index * size))
         }
+    }
+
+    private func makePage(in room: MemoryReservation?) throws(ModelError) -> CachePage {
+        try CachePage(bytes: pageBytes, room: room?.divide(pageBytes, for: .page))
+    }
+
+    /// Whether the cache has memory of its contents.
+    var isEmpty: Bool { pages.isEmpty && recurrent == nil }
+
+    /// What a cache contains. Whoever takes it frees it.
+    struct Contents {
+        fileprivate let tokens: [TokenID]
+        fileprivate let pages: [CachePage]
+        fileprivate let recurrent: RecurrentStates?
+        fileprivate let checkpoints: [Checkpoint]
+        fileprivate let room: MemoryReservation?
+    }
+
+    /// Empties the cache without freeing anything.
+    func takeContents() -> Contents {
+        defer {
+            (tokens, pages, recurrent, checkpoints, checkpointRoom) = ([], [], nil, [], nil)
+        }
+        for index in pages.indices { pageTable[index] = nil }
+        return Contents(tokens: tokens, pages: pages, recurrent: recurrent, checkpoints: checkpoints, room: checkpointRoom)
     }
 
     /// The memory of the tokens in the cache, in parts and in a fixed order: the keys and values of each page, the recurrent
@@ -224,13 +269,18 @@ package final class KVCache {
     var layout: [Int] { [pageBytes, stateBytes, format == .int8 ? 8 : 16, usesLongFactors ? 1 : 0] }
 
     /// Replaces the contents by tokens whose memory the caller fills next; see ``forEachPart(_:)``.
-    func begin(_ tokens: [TokenID], checkpoints positions: [Int]) throws {
-        rewind(to: 0)
-        checkpoints = []
-        self.tokens = []
-        try reserve(tokens.count)
+    ///
+    /// - Parameter reserve: receives the bytes of their memory; nil if nobody counts them.
+    func begin(
+        _ tokens: [TokenID], checkpoints positions: [Int], reserve: (Int) throws -> MemoryReservation? = { _ in nil }
+    ) throws {
+        _ = takeContents()
+        let room = try reserve(bytesToReserve(tokens.count) + positions.count * stateBytes)
+        try self.reserve(tokens.count, in: room)
         self.tokens = tokens
-        checkpoints = positions.map { Checkpoint(position: $0, states: [UInt8](repeating: 0, count: stateBytes)) }
+        checkpoints = positions.map {
+            Checkpoint(position: $0, states: [UInt8](repeating: 0, count: stateBytes), room: room?.divide(stateBytes))
+        }
     }
 
     /// Calls `body` with the offset and the size of each range of a page that its first `positions` positions use. Keys are
@@ -255,7 +305,6 @@ package final class KVCache {
     private func copyPositions(_ count: Int, from source: CachePage, to target: CachePage) {
         guard count > 0 else { return }
         forEachRange(positions: count) { memcpy(target.base + $0, source.base + $0, $1) }
-        target.usedPositions = max(target.usedPositions, (count + 15) / 16 * 16)
     }
 
     /// Frees the pages after the last token.
@@ -313,11 +362,14 @@ package final class KVCache {
     /// Saves the recurrent states so that the cache can be rewound to the current position. Does nothing for models
     /// without recurrent layers.
     func addCheckpoint() {
+        let room = checkpointRoom.take()
         guard isRecurrent, checkpoints.last?.position != tokens.count else { return }
         checkpoints.removeAll { $0.position > tokens.count }
         if checkpoints.count >= Self.maximumCheckpoints { checkpoints.remove(at: 0) }
         checkpoints.append(
-            Checkpoint(position: tokens.count, states: Array(UnsafeRawBufferPointer(start: states, count: stateBytes))))
+            Checkpoint(
+                position: tokens.count, states: Array(UnsafeRawBufferPointer(start: states, count: stateBytes)),
+                room: room))
     }
 
     /// Discards an unfinished batch: its tokens have not been appended, but recurrent states may have been updated.
@@ -327,9 +379,16 @@ package final class KVCache {
         rewind(to: tokens.count - 1)
     }
 
+    /// The bytes that ``copyPrefix(of:count:in:)`` needs.
+    func bytesToCopy(_ count: Int) -> Int {
+        (count % CachePage.positions > 0 ? pageBytes : 0) + (isRecurrent && recurrent == nil ? stateBytes : 0)
+    }
+
     /// Replaces the contents by the first `count` tokens of another cache of the same model, or fewer if the capacity
     /// or the checkpoints of the other cache do not allow as many. The caches share the pages.
-    func copyPrefix(of other: KVCache, count: Int) throws(ModelError) {
+    ///
+    /// - Parameter room: the bytes that ``bytesToCopy(_:)`` says; nil if nobody counts them.
+    func copyPrefix(of other: KVCache, count: Int, in room: MemoryReservation? = nil) throws(ModelError) {
         var count = min(count, other.tokens.count, capacity)
         let checkpoint = other.checkpoints.last { $0.position <= count }
         if isRecurrent, count < other.tokens.count { count = checkpoint?.position ?? 0 }
@@ -337,10 +396,11 @@ package final class KVCache {
         let size = CachePage.positions
         var shared = Array(other.pages[..<(count / size)])
         if count % size > 0 {
-            let last = try CachePage(bytes: pageBytes)
+            let last = try makePage(in: room)
             copyPositions(count % size, from: other.pages[count / size], to: last)
             shared.append(last)
         }
+        try allocateStates(in: room)
         // Nothing can fail from here on: tokens, pages and states always belong together.
         checkpoints = []
         if isRecurrent {

@@ -502,7 +502,8 @@ final class Weights {
 
     /// - Parameter cache: the cache of packed weights; nil for private memory. Not used with an adapter.
     init(
-        file: GGUFFile, shape: ModelShape, pool: WorkerPool, adapter: AdapterFile? = nil, cache: PackedCache? = nil
+        file: GGUFFile, shape: ModelShape, pool: WorkerPool, adapter: AdapterFile? = nil, cache: PackedCache? = nil,
+        isCancelled: @escaping () -> Bool = { false }
     ) throws(ModelError) {
         try adapter?.check(file)
         let bytes = try Self.check(file, shape, pool, adapter)
@@ -510,7 +511,8 @@ final class Weights {
         memory = if let cached { cached } else { try PackedMemory(bytes: bytes) }
         wasCached = memory.isFilled
         var packer = TensorPacker(
-            file: file, adapter: adapter, pool: pool, base: memory.base, isPacked: memory.isFilled)
+            file: file, adapter: adapter, pool: pool, base: memory.base, isPacked: memory.isFilled,
+            isCancelled: isCancelled)
         tensors = try ModelTensors(shape, &packer)
         origins = packer.origins
         memory.finish()

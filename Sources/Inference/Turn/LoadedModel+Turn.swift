@@ -87,6 +87,7 @@ extension LoadedModel {
                 }
             }
         }
+        memory.telemetry.noteAnswer(tokens: driver.result.usage.generatedTokens)
         return driver.result
     }
 }
