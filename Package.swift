@@ -229,6 +229,7 @@ let package = Package(
             name: "InferenceTests",
             dependencies: [
                 "AllocationCounter", "CKernels", "Grammar", "Inference", "JSON", "ModelInstallation", "ModelTools", "TestSupport",
+                .product(name: "Metrics", package: "swift-metrics"),
             ],
             resources: [.copy("Golden")], swiftSettings: settings),
         .testTarget(
