@@ -17,8 +17,8 @@ package struct EngineConfiguration: Sendable {
 
     package init() {}
 
-    /// Half of the memory, at least 2 GB; less where other programs need it: see ``SystemMemory/reserve``.
-    package static let defaultMemory = max(2 << 30, SystemMemory.total / 2)
+    /// Three quarters of the memory, at least 2 GB; less where other programs need it: see ``SystemMemory/reserve``.
+    package static let defaultMemory = max(2 << 30, SystemMemory.total / 4 * 3)
 }
 
 extension Scheduler.Limits {

@@ -176,6 +176,7 @@ package final class ModelPool: Sendable {
     }
 
     private func finish(_ number: Int, _ key: ModelKey, _ source: String, _ result: Result<(Loaded, UInt64?), any Error>) {
+        var stale: [Loaded] = []
         let (waiters, answer) = loads.withLock { loads -> ([Waiter], Result<(Loaded, ModelKey), any Error>) in
             guard let running = loads.running[key], running.id == number else { return ([], .failure(CancellationError())) }
             loads.running[key] = nil
@@ -184,10 +185,13 @@ package final class ModelPool: Sendable {
                 result.map { loaded, contents in
                     // The file may have been replaced before it was opened.
                     let key = ModelKey(key.kind, contents: contents, source: source)
-                    return (memory.add(loaded, key, source: source, users: running.waiters.count), key)
+                    let added = memory.add(loaded, key, source: source, users: running.waiters.count)
+                    stale = added.stale  // freed outside the lock
+                    return (added.used, key)
                 }
             )
         }
+        withExtendedLifetime(stale) {}
         for waiter in waiters { waiter.resume(with: answer) }
     }
 

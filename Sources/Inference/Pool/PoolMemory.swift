@@ -217,26 +217,26 @@ final class PoolMemory: Sendable {
     /// Adds a model that was loaded.
     ///
     /// - Parameter users: the number of leases it has already.
-    /// - Returns: the model to use, which is another one if it was in memory meanwhile.
-    func add(_ model: any AnyObject & Sendable, _ key: ModelKey, source: String, users: Int) -> any AnyObject & Sendable {
-        let (used, stale) = state.withLock { state in
+    /// - Returns: the model to use, which is another one if it was in memory meanwhile, and idle ones whose files were replaced. Called
+    ///   under a lock of the pool, outside of which the caller frees them.
+    func add(
+        _ model: any AnyObject & Sendable, _ key: ModelKey, source: String, users: Int
+    ) -> (used: any AnyObject & Sendable, stale: [any AnyObject & Sendable]) {
+        state.withLock { state in
             let now = state.value.tick()
             if state.value.models[key] != nil {
                 state.value.models[key]?.users += users
             } else {
                 state.value.models[key] = Model(model: model, source: source, users: users, lastUse: now)
             }
-            var stale: [Model] = []
-            for (other, entry) in state.value.models
-            where entry.source == source && other.kind == key.kind && other != key {
+            var stale: [any AnyObject & Sendable] = []
+            for (other, entry) in state.value.models where entry.source == source && other.kind == key.kind && other != key {
                 state.value.models[other]?.isStale = true
                 if entry.users == 0 { state.value.models[other] = nil }
-                stale.append(entry)
+                stale.append(entry.model)
             }
             return (state.value.models[key]?.model ?? model, stale)
         }
-        _ = stale  // freed outside the lock
-        return used
     }
 
     func endUse(of model: any AnyObject & Sendable, _ key: ModelKey) {
