@@ -62,6 +62,8 @@ let package = Package(
             name: "TaggingAdapters", exclude: ["qwen2.5-coder-1.5b.fmadapter", "smollm2-135m.fmadapter"],
             cSettings: [.unsafeFlags(["-O2"])]),
         .target(name: "AsyncLocks", swiftSettings: settings),
+        // Files that are complete or not there, and the hash that identifies contents.
+        .target(name: "Files", swiftSettings: optimized),
         // Apple's module, which has the types of data attachments; on Apple's platforms the system has it.
         .target(name: "UniformTypeIdentifiers", swiftSettings: settings),
         // The file in which requests, compactions and recalls are recorded.
@@ -79,12 +81,13 @@ let package = Package(
         .target(
             name: "Inference",
             dependencies: [
-                "AsyncLocks", "CKernels", "Grammar", "JSON", .product(name: "Logging", package: "swift-log"),
+                "AsyncLocks", "CKernels", "Files", "Grammar", "JSON", .product(name: "Logging", package: "swift-log"),
                 .product(name: "Metrics", package: "swift-metrics"),
             ],
             swiftSettings: optimized),
         // Makes model files of others: imports, quantises, merges, measures.
-        .target(name: "ModelTools", dependencies: ["CKernels", "Inference", "JSON"], swiftSettings: optimized),
+        .target(
+            name: "ModelTools", dependencies: ["AsyncLocks", "CKernels", "Files", "Inference", "JSON"], swiftSettings: optimized),
         // The catalogue of models, and the folders of the installed ones.
         .target(name: "ModelInstallation", dependencies: ["Inference"], swiftSettings: settings),
         .target(
@@ -97,7 +100,7 @@ let package = Package(
             // Programs test for the API of 2027 with `#if canImport(FoundationModels, _version: 2)`.
             swiftSettings: settings + [.unsafeFlags(["-user-module-version", "2"])]),
         .target(name: "Embeddings", dependencies: ["AsyncLocks", "Inference", "ModelInstallation"], swiftSettings: settings),
-        .target(name: "FoundationModelsGGUF", dependencies: ["FoundationModels"], swiftSettings: settings),
+        .target(name: "FoundationModelsGGUF", dependencies: ["FoundationModels", "Inference"], swiftSettings: settings),
         .target(
             name: "FoundationModelsOpenAI",
             dependencies: [
@@ -111,14 +114,15 @@ let package = Package(
         .target(
             name: "FoundationModelsTraining",
             dependencies: [
-                "AsyncLocks", "CKernels", "Inference", "JSON", "ModelInstallation", "ModelPrompts", "ModelTools",
+                "AsyncLocks", "CKernels", "Files", "Inference", "JSON", "ModelInstallation", "ModelPrompts", "ModelTools",
             ],
             resources: [.embedInCode("Data/kept.txt")], swiftSettings: optimized),
         // Classifiers of texts.
         .target(
             name: "TextClassification",
             dependencies: [
-                "AsyncLocks", "Embeddings", "EvaluationCore", "FoundationModels", "Inference", "JSON", "Learning", "Safety",
+                "AsyncLocks", "Embeddings", "EvaluationCore", "Files", "FoundationModels", "Inference", "JSON", "Learning",
+                "Safety",
             ],
             swiftSettings: optimized),
         // The part of Apple's module that evaluation results need; on Apple's platforms the system has it.
@@ -141,7 +145,7 @@ let package = Package(
         .target(
             name: "ContextKit",
             dependencies: [
-                "AsyncLocks", "Embeddings", "FoundationModels", "FoundationModelsGGUF", "ModelPrompts", "TextSearch",
+                "AsyncLocks", "Embeddings", "Files", "FoundationModels", "FoundationModelsGGUF", "ModelPrompts", "TextSearch",
                 "TraceFiles",
                 .product(name: "GRDB", package: "GRDB.swift"),
             ],
@@ -149,14 +153,14 @@ let package = Package(
         .target(
             name: "Retrieval",
             dependencies: [
-                "AsyncLocks", "Embeddings", "FoundationModels", "ModelPrompts", "TextSearch",
+                "AsyncLocks", "Embeddings", "Files", "FoundationModels", "ModelPrompts", "TextSearch",
                 .product(name: "GRDB", package: "GRDB.swift"),
             ],
             swiftSettings: settings),
         .executableTarget(
             name: "fm",
             dependencies: [
-                "AsyncLocks", "ContextKit", "Embeddings", "EvaluationCore", "FoundationModels", "FoundationModelsGGUF",
+                "AsyncLocks", "ContextKit", "Embeddings", "EvaluationCore", "Files", "FoundationModels", "FoundationModelsGGUF",
                 "FoundationModelsTraining", "Grammar", "Inference", "JSON", "ModelInstallation", "ModelPrompts", "ModelTools",
                 "Retrieval", "Safety", "TextClassification", "TextScreening", "TextSearch",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
@@ -216,7 +220,8 @@ let package = Package(
         .testTarget(name: "LearningTests", dependencies: ["Learning", "TestSupport"], swiftSettings: settings),
         .testTarget(
             name: "FoundationModelsTrainingTests",
-            dependencies: ["CKernels", "FoundationModelsTraining", "Inference", "JSON", "TestSupport"], exclude: ["Gradients"],
+            dependencies: ["CKernels", "Files", "FoundationModelsTraining", "Inference", "JSON", "TestSupport"],
+            exclude: ["Gradients"],
             swiftSettings: settings),
         .testTarget(
             name: "TextClassificationTests",
@@ -224,12 +229,12 @@ let package = Package(
                 "Embeddings", "EvaluationCore", "FoundationModels", "Learning", "Safety", "TestSupport", "TextClassification",
             ],
             resources: [.copy("Recorded")], swiftSettings: settings),
-        .testTarget(name: "CKernelsTests", dependencies: ["CKernels", "TestSupport"], swiftSettings: settings),
+        .testTarget(name: "CKernelsTests", dependencies: ["CKernels", "Inference", "TestSupport"], swiftSettings: settings),
         .testTarget(
             name: "InferenceTests",
             dependencies: [
-                "AllocationCounter", "CKernels", "Grammar", "Inference", "JSON", "ModelInstallation", "ModelTools", "TestSupport",
-                .product(name: "Metrics", package: "swift-metrics"),
+                "AllocationCounter", "CKernels", "Files", "Grammar", "Inference", "JSON", "ModelInstallation", "ModelTools",
+                "TestSupport", .product(name: "Metrics", package: "swift-metrics"),
             ],
             resources: [.copy("Golden")], swiftSettings: settings),
         .testTarget(
@@ -272,7 +277,9 @@ let package = Package(
             swiftSettings: [.swiftLanguageMode(.v5)]),
         .testTarget(
             name: "fmTests",
-            dependencies: ["ContextKit", "FoundationModels", "Inference", "ModelInstallation", "TestSupport", "fm"],
+            dependencies: [
+                "ContextKit", "Embeddings", "FoundationModels", "Inference", "ModelInstallation", "TestSupport", "fm",
+            ],
             swiftSettings: settings),
     ],
     cLanguageStandard: .gnu11

@@ -1,3 +1,4 @@
+internal import Files
 public import Foundation
 internal import Inference
 internal import JSON
@@ -116,7 +117,7 @@ public struct AdapterData: Sendable {
         do { data = try SafetensorsData.file(tensors, metadata: metadata, type: .f32) } catch {
             throw .invalidAdapter("\(error)")
         }
-        try AtomicFile.write(data, to: url)
+        try FileWriter.write(data, to: url)
     }
 
     /// Writes a GGUF adapter, as llama.cpp reads it, with numbers of 32 bits.

@@ -1,3 +1,4 @@
+internal import Files
 internal import Foundation
 internal import Inference
 internal import ModelTools
@@ -40,6 +41,6 @@ enum AdapterWriter {
             tensors.append(.init(name: place.name + ".lora_a", shape: [place.rank, place.columns], values: factors.a(place)))
             tensors.append(.init(name: place.name + ".lora_b", shape: [place.rows, place.rank], values: factors.b(place)))
         }
-        try AtomicFile.write(SafetensorsData.file(tensors, metadata: metadata, type: .f16), to: url)
+        try FileWriter.write(SafetensorsData.file(tensors, metadata: metadata, type: .f16), to: url)
     }
 }

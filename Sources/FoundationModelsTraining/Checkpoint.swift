@@ -1,5 +1,5 @@
+internal import Files
 internal import Foundation
-internal import Inference
 
 /// The state of a run in a file beside the adapter: `NAME.checkpoint`. It is written under another name and then renamed, so that there is
 /// always a whole one.
@@ -66,8 +66,8 @@ struct Checkpoint {
             data.append(UnsafeBufferPointer(start: buffer.pointer, count: buffer.count))
         }
         if let best { best.withUnsafeBufferPointer { data.append($0) } }
-        append(GGUFFile.hash(data))
-        try AtomicFile.write(data, to: url)
+        append(FNV.hash(data))
+        try FileWriter.write(data, to: url)
     }
 
     struct Saved {
@@ -91,7 +91,7 @@ struct Checkpoint {
         }
         let body = data.count - 8
         let length = number(at: 8)
-        guard number(at: body) == GGUFFile.hash(data[..<body]), length <= UInt64(body - 16),
+        guard number(at: body) == FNV.hash(data[..<body]), length <= UInt64(body - 16),
             let header = try? JSONDecoder().decode(Header.self, from: data[16..<16 + Int(length)])
         else { throw .invalidCheckpoint("\(url.path) is damaged. \(advice)") }
         let bytes = 4 * factors.count

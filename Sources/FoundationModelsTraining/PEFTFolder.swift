@@ -1,3 +1,4 @@
+internal import Files
 internal import Foundation
 internal import Inference
 internal import JSON
@@ -106,38 +107,32 @@ struct PEFTFolder {
 
     // MARK: - Names
 
-    private static let parts = [
-        ("self_attn.q_proj", "attn_q"), ("self_attn.k_proj", "attn_k"), ("self_attn.v_proj", "attn_v"),
-        ("self_attn.o_proj", "attn_output"), ("self_attn.qkv_proj", "attn_qkv"), ("mlp.gate_proj", "ffn_gate"),
-        ("mlp.up_proj", "ffn_up"), ("mlp.down_proj", "ffn_down"), ("mlp.gate_up_proj", "ffn_gate_up"),
-    ]
+    /// One matrix of some models with the rows of the gate and of what it multiplies.
+    private static let gateAndUp = (module: "mlp.gate_up_proj", name: "ffn_gate_up")
 
-    /// Families whose files have the rows of queries and keys in the order of adjacent pairs, unlike the model that PEFT trains.
-    private static let permuted: Set<String> = [
-        "llama", "mistral3", "granite", "granitemoe", "granitehybrid", "smollm3", "minicpm",
-    ]
+    /// The modules of layers that adapters may target, and their names in a file.
+    private static let targets =
+        TensorName.allCases.filter { $0.entry.isTarget && !$0.entry.isOutside }
+        .map { (module: $0.entry.module, name: $0.whole) } + [gateAndUp]
 
     /// `blk.3.attn_q` for `model.layers.3.self_attn.q_proj`.
     private static func name(of module: String) -> String? {
         // Models with images and sound have towers of the same structure.
         if module.contains("vision") || module.contains("visual") || module.contains("audio") { return nil }
-        if module.hasSuffix("embed_tokens") { return "token_embd" }
-        if module == "lm_head" || module.hasSuffix(".lm_head") { return "output" }
-        guard let part = parts.first(where: { module.hasSuffix("." + $0.0) }) else { return nil }
-        let before = module.dropLast(part.0.count + 1).split(separator: ".")
+        if module.hasSuffix("embed_tokens") { return TensorName.tokenEmbedding.whole }
+        if module == "lm_head" || module.hasSuffix(".lm_head") { return TensorName.output.whole }
+        guard let target = targets.first(where: { module.hasSuffix("." + $0.module) }) else { return nil }
+        let before = module.dropLast(target.module.count + 1).split(separator: ".")
         guard before.count >= 2, before[before.count - 2] == "layers", let layer = Int(before[before.count - 1]), layer >= 0
         else {
             return nil
         }
-        return "blk.\(layer).\(part.1)"
+        return "blk.\(layer).\(target.name)"
     }
 
     /// The row of a model's file for each row of PEFT's model, or the other way round.
     private static func permutation(heads: Int, dimension: Int) -> [Int] {
-        (0..<heads * dimension).map { row in
-            let (head, place) = (row / dimension, row % dimension)
-            return head * dimension + place % 2 * (dimension / 2) + place / 2
-        }
+        (0..<heads * dimension).map { ModelFamily.unpaired(row: $0, dimension: dimension) }
     }
 
     private static func rows(_ b: [Float], rank: Int, _ order: [Int]) -> [Float] {
@@ -189,12 +184,12 @@ struct PEFTFolder {
             guard found[target] == nil else {
                 throw .invalidAdapter("The adapter changes \(target) twice, also as “\(module)”.")
             }
-            if target == "output", file.tensors["output.weight"] == nil {
+            if target == TensorName.output.whole, file.tensors[TensorName.output.weight] == nil {
                 throw .invalidAdapter(
                     "The adapter changes “lm_head”, but \(shape.name) uses its embeddings as the head: a change of only the head cannot be represented."
                 )
             }
-            if target == "token_embd", file.tensors["output.weight"] == nil {
+            if target == TensorName.tokenEmbedding.whole, file.tensors[TensorName.output.weight] == nil {
                 throw .invalidAdapter(
                     "The adapter changes the embeddings, which \(shape.name) also uses as its head: a change of only the embeddings cannot be represented."
                 )
@@ -225,7 +220,7 @@ struct PEFTFolder {
     }
 
     private func permute(_ pair: inout AdapterData.Pair, _ target: String, _ shape: ModelShape) throws(TrainingError) {
-        guard Self.permuted.contains(shape.architecture), let heads = Self.heads(target, shape) else { return }
+        guard ModelFamily.pairsRows(shape.architecture), let heads = Self.heads(target, shape) else { return }
         guard pair.rows == heads.count * heads.dimension else {
             throw .invalidAdapter(
                 "The adapter changes \(target) as a matrix of \(pair.rows) rows, but \(shape.name) has \(heads.count * heads.dimension)."
@@ -240,9 +235,9 @@ struct PEFTFolder {
         guard parts.count == 3, let layer = Int(parts[1]), shape.layers.indices.contains(layer),
             case .attention(let attention) = shape.layers[layer].mixer
         else { return nil }
-        switch parts[2] {
-        case "attn_q": return (attention.heads, attention.keyDimension)
-        case "attn_k": return (attention.kvHeads, attention.keyDimension)
+        switch TensorName(of: target) {
+        case .query: return (attention.heads, attention.keyDimension)
+        case .key: return (attention.kvHeads, attention.keyDimension)
         default: return nil
         }
     }
@@ -254,33 +249,34 @@ struct PEFTFolder {
         var result: [String: AdapterData.Pair] = [:]
         var left = found
         for index in shape.layers.indices {
-            let prefix = "blk.\(index)."
+            let layer = LayerNames(index)
+            func name(_ name: TensorName) -> String { layer(name, .whole) }
             guard case .attention(let a) = shape.layers[index].mixer else { continue }
             let widths = [a.heads * a.keyDimension, a.kvHeads * a.keyDimension, a.kvHeads * a.valueDimension]
             let dense = shape.layers[index].feedForward?.dense?.width ?? 0
-            for (fused, own, names, widths) in [
-                ("attn_qkv", "attn_qkv", ["attn_q", "attn_k", "attn_v"], widths),
-                ("ffn_gate_up", "ffn_up", ["ffn_gate", "ffn_up"], [dense, dense]),
-            ] {
-                let isFused =
-                    fused == own ? file.tensors[prefix + own + ".weight"] != nil : file.tensors[prefix + "ffn_gate.weight"] == nil
+            let matrices: [(fused: String, own: TensorName, parts: [TensorName], widths: [Int])] = [
+                (name(.queryKeyValue), .queryKeyValue, [.query, .key, .value], widths),
+                ("blk.\(index).\(gateAndUp.name)", .up, [.gate, .up], [dense, dense]),
+            ]
+            for (fused, own, parts, widths) in matrices {
+                let isFused = own == .up ? file.tensors[layer(.gate)] == nil : file.tensors[layer(own)] != nil
                 if isFused {
-                    if let pair = left.removeValue(forKey: prefix + fused) { result[prefix + own] = pair }
-                    if fused == "ffn_gate_up", left[prefix + "ffn_gate"] == nil { continue }  // ffn_up of a model without a gate
-                    let parts = names.map { left.removeValue(forKey: prefix + $0) }
-                    if parts.contains(where: { $0 != nil }) { result[prefix + own] = try joined(parts, widths, prefix + own) }
-                } else if let pair = left.removeValue(forKey: prefix + fused) {
+                    if let pair = left.removeValue(forKey: fused) { result[name(own)] = pair }
+                    if own == .up, left[name(.gate)] == nil { continue }  // ffn_up of a model without a gate
+                    let pairs = parts.map { left.removeValue(forKey: name($0)) }
+                    if pairs.contains(where: { $0 != nil }) { result[name(own)] = try joined(pairs, widths, name(own)) }
+                } else if let pair = left.removeValue(forKey: fused) {
                     guard pair.rows == widths.reduce(0, +) else {
                         throw .invalidAdapter(
-                            "The adapter changes \(prefix + fused) as a matrix of \(pair.rows) rows, not \(widths.reduce(0, +)).")
+                            "The adapter changes \(fused) as a matrix of \(pair.rows) rows, not \(widths.reduce(0, +)).")
                     }
                     var first = 0
-                    for (name, width) in zip(names, widths) {
+                    for (target, width) in zip(parts, widths) {
                         var part = pair
                         part.rows = width
                         part.b = Array(pair.b[first * pair.rank..<(first + width) * pair.rank])
                         first += width
-                        result[prefix + name] = part
+                        result[name(target)] = part
                     }
                 }
             }
@@ -324,10 +320,10 @@ struct PEFTFolder {
         var ranks: [String: Int] = [:]
         var alphas: [String: Double] = [:]
         for (name, pair) in pairs {
-            let parts = name.split(separator: ".")
-            if name == "output.weight" {
-                modules.insert("lm_head")
-                let full = "lm_head"
+            let target = TensorName(of: name)
+            if target == .output {
+                let full = TensorName.output.entry.module
+                modules.insert(full)
                 if pair.rank != rank { (ranks[full], alphas[full]) = (pair.rank, alpha) }
                 tensors.append(
                     .init(name: "base_model.model.\(full).lora_A.weight", shape: [pair.rank, pair.columns], values: pair.a))
@@ -335,9 +331,9 @@ struct PEFTFolder {
                     .init(name: "base_model.model.\(full).lora_B.weight", shape: [pair.rows, pair.rank], values: pair.b))
                 continue
             }
-            if name == "token_embd.weight" {
+            if target == .tokenEmbedding {
+                let full = TensorName.tokenEmbedding.entry.module
                 modules.insert("embed_tokens")
-                let full = "model.embed_tokens"
                 if pair.rank != rank { (ranks[full], alphas[full]) = (pair.rank, alpha) }
                 tensors.append(
                     .init(
@@ -349,16 +345,17 @@ struct PEFTFolder {
                         values: AdapterFile.transposed(pair.a, rows: pair.rank, columns: pair.columns)))
                 continue
             }
-            guard parts.count == 4, parts[0] == "blk", let known = Self.parts.first(where: { $0.1 == parts[2] }) else {
+            let parts = name.split(separator: ".")
+            guard parts.count == 4, let target, target.entry.isTarget, name.hasSuffix(target.weight) else {
                 throw .invalidAdapter("The adapter changes \(name), for which PEFT's name is not known.")
             }
             // The file's one matrix of both halves is “gate_up_proj” in the families that have it.
             let isFusedGate =
-                parts[2] == "ffn_up" && !pairs.contains { $0.name.hasSuffix("ffn_gate.weight") } && data.architecture == "phi3"
-            let module = isFusedGate ? "mlp.gate_up_proj" : known.0
+                target == .up && !pairs.contains { TensorName(of: $0.name) == .gate } && data.architecture == "phi3"
+            let module = isFusedGate ? gateAndUp.module : target.entry.module
             modules.insert(String(module.split(separator: ".")[1]))
             var b = pair.b
-            if Self.permuted.contains(data.architecture), parts[2] == "attn_q" || parts[2] == "attn_k" {
+            if ModelFamily.pairsRows(data.architecture), target.isRotated {
                 guard let dimension = Int(data.texts["head_dimension"] ?? ""), dimension > 0, pair.rows % dimension == 0 else {
                     throw .invalidAdapter(
                         "The adapter does not say how long the heads of its model are: import it with “fm adapter import” first.")
@@ -392,8 +389,8 @@ struct PEFTFolder {
                 base_model_name_or_path: data.texts["base_model"] ?? "", r: rank, lora_alpha: alpha,
                 target_modules: modules.sorted(),
                 rank_pattern: ranks, alpha_pattern: alphas)
-            try AtomicFile.write(try encoder.encode(config), to: folder.appendingPathComponent("adapter_config.json"))
-            try AtomicFile.write(
+            try FileWriter.write(try encoder.encode(config), to: folder.appendingPathComponent("adapter_config.json"))
+            try FileWriter.write(
                 try SafetensorsData.file(tensors, metadata: ["format": "pt"], type: .f32),
                 to: folder.appendingPathComponent("adapter_model.safetensors"))
         } catch let error as TrainingError { throw error } catch {

@@ -1,3 +1,4 @@
+internal import Files
 public import Foundation
 package import Inference
 internal import JSON
@@ -30,7 +31,7 @@ public struct TrainingData: Sendable {
 
     package var rows: [Row] = []
     /// Identifies all rows.
-    package var hash: UInt64 { rows.reduce(0) { ($0 ^ $1.hash) &* 0x100_0000_01B3 } }
+    package var hash: UInt64 { rows.reduce(0) { FNV.step($0, $1.hash) } }
 
     /// The number of rows.
     public var count: Int { rows.count }
@@ -76,7 +77,7 @@ public struct TrainingData: Sendable {
                 throw .invalidData(line: index + 1, reason: "it is not JSON at column \(error.column): \(error.reason)")
             }
             do {
-                rows.append(Row(line: index + 1, content: try Self.content(value), hash: GGUFFile.hash(line)))
+                rows.append(Row(line: index + 1, content: try Self.content(value), hash: FNV.hash(line)))
             } catch {
                 throw .invalidData(line: index + 1, reason: error.reason)
             }

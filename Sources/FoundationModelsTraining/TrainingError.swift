@@ -1,3 +1,4 @@
+internal import Files
 public import Foundation
 
 /// Why an adapter cannot be trained, read or written. The description says what to do.
@@ -50,5 +51,11 @@ public enum TrainingError: Error, Equatable, LocalizedError {
             "Training needs \(bytes >> 20) MB more memory than there is. Train with shorter rows (--length), or with a smaller model."
         case .cancelled: "Training was cancelled."
         }
+    }
+}
+
+extension FileWriter {
+    static func write(_ data: Data, to url: URL) throws(TrainingError) {
+        do { try write(data, to: url.path) } catch { throw .cannotWrite(path: error.path, reason: error.reason) }
     }
 }

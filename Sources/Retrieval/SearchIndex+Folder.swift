@@ -1,4 +1,5 @@
 import Embeddings
+internal import Files
 public import Foundation
 
 extension SearchIndex {
@@ -130,10 +131,7 @@ extension SearchIndex {
             do { data = try Data(contentsOf: file.url) } catch {
                 throw RetrievalError.unreadable(file: file.path, reason: error.localizedDescription)
             }
-            let hash = data.withUnsafeBytes { bytes in
-                // FNV-1a: detects changes, not deliberate collisions.
-                Int64(bitPattern: bytes.reduce(0xCBF2_9CE4_8422_2325) { ($0 ^ UInt64($1)) &* 0x100_0000_01B3 })
-            }
+            let hash = Int64(bitPattern: FNV.hash(data))
             if hash == known { return (hash, nil) }
             let text =
                 file.format == .pdf

@@ -1,3 +1,4 @@
+internal import Files
 internal import Foundation
 
 /// Counts the words, pairs of words and sequences of letters of a text.
@@ -60,9 +61,7 @@ struct WordGrams: Sendable {
 
     /// FNV-1a of code points.
     private static func hash(_ scalars: some Sequence<Unicode.Scalar>, _ seed: UInt64) -> UInt64 {
-        var hash = 0xCBF2_9CE4_8422_2325 ^ (seed &* 0x9E37_79B9_7F4A_7C15)
-        for scalar in scalars { hash = (hash ^ UInt64(scalar.value)) &* 0x100_0000_01B3 }
-        return hash
+        scalars.reduce(FNV.empty ^ (seed &* 0x9E37_79B9_7F4A_7C15)) { FNV.step($0, UInt64($1.value)) }
     }
 
     private static func folded(_ hash: UInt64) -> UInt32 {

@@ -1,4 +1,5 @@
 import ArgumentParser
+import Files
 import Foundation
 import Inference
 
@@ -37,42 +38,25 @@ enum PrivateFile {
             if exists, status.st_mode & S_IFMT != S_IFREG { return try overwrite(path, data) }
             // A link stays a link to the new file.
             let target = URL(filePath: path).resolvingSymlinksInPath().path
-            do { try replace(target, data) } catch let error as POSIXError where exists && isForbidden(error.code) {
+            do { try FileWriter.write(data, to: target, mode: 0o600) } catch {
+                guard exists, isForbidden(error.code) else { throw error }
                 try overwrite(path, data)
             }
-        } catch let error as POSIXError {
-            throw CommandError("“\(path)” cannot be written: \(String(cString: strerror(error.code.rawValue))).")
+        } catch let error as FileError {
+            throw CommandError("“\(path)” cannot be written: \(error.reason).")
         } catch {
             throw CommandError("“\(path)” cannot be written: \(error.localizedDescription)")
         }
     }
 
-    private static func isForbidden(_ code: POSIXErrorCode) -> Bool { code == .EACCES || code == .EPERM || code == .EROFS }
-
-    private static var failure: POSIXError { POSIXError(POSIXErrorCode(rawValue: errno) ?? .EIO) }
-
-    private static func replace(_ target: String, _ data: Data) throws {
-        var temporary = Array("\(target).XXXXXX".utf8CString)
-        // The file of mkstemp has the mode 0600.
-        let descriptor = mkstemp(&temporary)
-        guard descriptor >= 0 else { throw failure }
-        let file = FileHandle(fileDescriptor: descriptor, closeOnDealloc: true)
-        do {
-            try file.write(contentsOf: data)
-            // The contents are on the disk before the file gets its name.
-            guard fsync(descriptor) == 0, rename(temporary, target) == 0 else { throw failure }
-        } catch {
-            unlink(temporary)
-            throw error
-        }
-    }
+    private static func isForbidden(_ code: Int32) -> Bool { code == EACCES || code == EPERM || code == EROFS }
 
     private static func overwrite(_ path: String, _ data: Data) throws {
         let descriptor = open(path, O_WRONLY | O_CLOEXEC)
-        guard descriptor >= 0 else { throw failure }
+        guard descriptor >= 0 else { throw FileError(path) }
         let file = FileHandle(fileDescriptor: descriptor, closeOnDealloc: true)
         try file.write(contentsOf: data)
         // What is longer in the old file goes last. Devices have no length.
-        if ftruncate(descriptor, off_t(data.count)) != 0, errno != EINVAL { throw failure }
+        if ftruncate(descriptor, off_t(data.count)) != 0, errno != EINVAL { throw FileError(path) }
     }
 }

@@ -1,5 +1,6 @@
 import ArgumentParser
 import ContextKit
+import Files
 import Foundation
 import FoundationModels
 import Grammar
@@ -178,7 +179,7 @@ struct Read: AsyncParsableCommand {
 
     /// The file for what is done so far. It is named by all that the result depends on.
     private static func checkpoint(_ parts: String...) throws -> URL {
-        let hash = GGUFFile.hash(parts.joined(separator: "\u{0}").utf8)
+        let hash = FNV.hash(parts.joined(separator: "\u{0}").utf8)
         let folder = UserFolder.url("XDG_CACHE_HOME", default: ".cache")
             .appendingPathComponent("foundation-models/reading")
         try FileManager.default.createDirectory(

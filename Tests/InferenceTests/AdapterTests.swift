@@ -179,9 +179,10 @@ struct AdapterTests {
         let caches = try adapters.map { try KVCache(shape: model.shape, capacity: recipe.context, adapter: $0) }
         for cache in caches { try cache.reserve(tokens.count) }
         try Array(tokens + tokens + tokens).withUnsafeBufferPointer { all in
-            try model.forward(all, parts: caches.map { ($0, tokens.count) }) { false }
+            var none: [RowState] = []
+            try model.forward(all, parts: caches.map { ($0, tokens.count) }, states: &none) { false }
         }
-        model.pass.head(count: 3) { 20 * $0 + 19 }
+        model.computeLogits(ofRows: [19, 39, 59], candidates: nil)
         for index in 0..<3 { #expect(Array(model.logits(index)) == alone[index], "\(name): \(index)") }
     }
 

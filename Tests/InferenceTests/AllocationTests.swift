@@ -21,8 +21,8 @@ import Testing
 
     private func turn(
         _ request: GenerationRequest, _ tokenizer: Tokenizer, _ model: NeuralModel, contextSize: Int
-    ) throws -> TurnDecoding {
-        try TurnDecoding(
+    ) throws -> TurnDriver {
+        try TurnDriver(
             request, plan: TurnPlan(request, ChatTurn(), TurnVocabulary(tokenizer)), tokenizer: tokenizer,
             contextSize: contextSize, logitCount: model.shape.vocabularySize
         ) { _ in }

@@ -35,6 +35,8 @@ import Testing
         return Array(model.logits)
     }
 
+    private func logits(_ sequence: SequenceState) throws -> [Float] { try logits(#require(sequence.cache as? KVCache)) }
+
     /// The limit of a container is smaller than the memory of the machine.
     @Test func containerMemory() throws {
         let folder = FileManager.default.temporaryDirectory.appendingPathComponent(UUID().uuidString)
@@ -178,7 +180,7 @@ import Testing
     @Test func randomUse() throws {
         var random = SeededGenerator(11)
         var caches: [KVCache?] = Array(repeating: nil, count: 12)
-        weak var anyPage: CachePage?
+        weak var anyPage: AnyObject?
         for _ in 0..<400 {
             let index = Int.random(in: 0..<12, using: &random)
             let current = try caches[index] ?? KVCache(shape: model.shape, capacity: 1_024)
@@ -248,7 +250,7 @@ import Testing
         // A sequence without its cache has the same logits again.
         try run(engine, sequences[2], prompt(2, 600))
         #expect(memory.account.used <= memory.account.limit)
-        #expect(try logits(sequences[2].cache) == logits(cache(prompt(2, 600))))
+        #expect(try logits(sequences[2]) == logits(cache(prompt(2, 600))))
         sequences = []
         memory.releaseKept()
         #expect(memory.account.used == 0)
@@ -288,7 +290,7 @@ import Testing
         #expect(kept() == [true, false, false, false])
         available.withLock { $0 = nil }
         try run(engine, sequences[1], prompt(1, 300))
-        #expect(try logits(sequences[1].cache) == logits(cache(prompt(1, 300))))
+        #expect(try logits(sequences[1]) == logits(cache(prompt(1, 300))))
     }
 
     /// The cache of a sequence that is gone stays for others that begin in the same way, and leaves before those of sequences that are
@@ -310,7 +312,7 @@ import Testing
         // A new sequence continues from a kept one, which stays as it is.
         let next = try sequence(memory)
         try run(engines[0], next, prompt(2, 100) + [7, 8, 9])
-        #expect(try logits(next.cache) == logits(cache(prompt(2, 100) + [7, 8, 9])))
+        #expect(try logits(next) == logits(cache(prompt(2, 100) + [7, 8, 9])))
         // A sequence that shares nothing is not kept.
         memory.releaseKept()
         let used = memory.account.used
@@ -330,10 +332,8 @@ import Testing
         let model = try NeuralModel(file: GGUFFile(path: file.path), pool: WorkerPool(threads: 1))
         let memory = PoolMemory(system: SystemMemory(available: { nil }, reserve: 0))
         let engine = Engine(model: model, memory: memory)
-        let sequence = SequenceState(
-            cache: try KVCache(shape: model.shape, capacity: recipe.context), contextSize: recipe.context, memory: memory,
-            model: 0, isShared: true)
-        let cache = sequence.cache
+        let cache = try KVCache(shape: model.shape, capacity: recipe.context)
+        let sequence = SequenceState(cache: cache, contextSize: recipe.context, memory: memory, model: 0, isShared: true)
         #expect(cache.isRecurrent && cache.isEmpty && memory.account.used == 0)
         try run(engine, sequence, recipe.tokens[..<20])
         let positions = cache.checkpointPositions
@@ -363,7 +363,7 @@ import Testing
         let file = CacheFile(url: url, model: 7)
         try file.write(cache(Self.tokens[..<300]))
         let whole = try Data(contentsOf: url)
-        #expect(try file.read(shape: model.shape).tokens == Array(Self.tokens[..<300]))
+        #expect(try file.read(for: model).tokens == Array(Self.tokens[..<300]))
         var random = SeededGenerator(4)
         var damaged = (0..<60).map { _ in whole.prefix(Int.random(in: 0..<whole.count, using: &random)) }
         damaged += [Data([1]), whole + [0], whole + whole]
@@ -382,18 +382,18 @@ import Testing
         }
         for data in damaged {
             try data.write(to: url)
-            #expect(throws: CacheFileError.self) { try file.read(shape: model.shape) }
+            #expect(throws: CacheFileError.self) { try file.read(for: model) }
         }
         try whole.write(to: url)
         #expect(throws: CacheFileError.unusable(path: url.path, reason: "it was written with another model")) {
-            try CacheFile(url: url, model: 8).read(shape: model.shape)
+            try CacheFile(url: url, model: 8).read(for: model)
         }
         var other = TinyModel()
         other.context = 1_024
         other.layers = 3
         let otherFile = try other.file()
-        let otherShape = try NeuralModel(file: GGUFFile(path: otherFile.path), pool: WorkerPool(threads: 1)).shape
-        #expect(throws: CacheFileError.self) { try file.read(shape: otherShape) }
+        let otherModel = try NeuralModel(file: GGUFFile(path: otherFile.path), pool: WorkerPool(threads: 1))
+        #expect(throws: CacheFileError.self) { try file.read(for: otherModel) }
     }
 
     @Test func filesThatCannotBeWrittenAreAnError() throws {

@@ -19,12 +19,12 @@ import Testing
     /// Counts the caches that still exist.
     private final class WeakCaches: Sendable {
         private struct Entry: @unchecked Sendable {  // Only compared with nil.
-            weak var cache: KVCache?
+            weak var cache: (any SequenceMemory)?
         }
 
         private let entries = Mutex<[Entry]>([])
 
-        func add(_ cache: KVCache) {
+        func add(_ cache: any SequenceMemory) {
             let entry = Entry(cache: cache)
             entries.withLock { $0.append(entry) }
         }

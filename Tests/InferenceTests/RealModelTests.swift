@@ -77,21 +77,18 @@ struct RealModelTests {
         _ recorded: Recorded, _ model: NeuralModel, _ format: CacheFormat
     ) throws -> (found: Double, expected: Double) {
         let cache = try KVCache(shape: model.shape, capacity: 4096, format: format)
+        let engine = Engine(model: model, memory: PoolMemory())
         var (found, expected, tokens) = (0.0, 0.0, 0)
         for window in recorded.perplexity {
-            cache.rewind(to: 0)
             let begins = window.tokens.starts(with: recorded.beginsWith)
             let all = (begins ? [] : recorded.beginsWith) + window.tokens
             let skipped = window.skipped + all.count - window.tokens.count
-            try model.forward(all[..<(skipped - 1)], cache: cache, wantsLogits: false)
-            var start = skipped - 1
-            while start < all.count - 1 {
-                let end = min(start + NeuralModel.batchSize, all.count)
-                found -= try model.logProbability(of: all[start..<end], cache: cache)
-                // The last token of a batch is also the first token of the next one.
-                start = end - 1
-                if end < all.count { cache.rewind(to: start) }
-            }
+            let scoring = ScoringWork(of: Array(all[skipped...]), after: Array(all[..<skipped]))
+            var result: Result<Void, any Error>?
+            try engine.submit(scoring, in: cache, priority: .interactive, signals: RequestSignals()) { result = $0 }
+            while result == nil, engine.step() {}
+            try #require(result).get()
+            found -= scoring.logProbability
             tokens += all.count - skipped
             expected += window.exactNegativeLogLikelihood * Double(all.count - skipped)
         }

@@ -109,6 +109,45 @@ import Testing
         #expect(chunks == [.init(id: 3, count: 20), .init(id: 2, count: 70)])
     }
 
+    /// Neither the limit beside generating requests nor that of a batch divides them.
+    @Test func tokensThatBelongTogetherAreInOneBatch() throws {
+        var scheduler = Scheduler(limits: .init(active: 4, batchTokens: 100, mixedTokens: 30, shortTokens: 4))
+        for id in 0..<2 { try scheduler.add(id, .interactive) }
+        for id in 0..<2 { #expect(scheduler.activate() == id) }
+        var chunks: [Scheduler.Chunk] = []
+        func next(_ generating: Int, _ remaining: Int, _ whole: Range<Int>?) -> [Scheduler.Chunk] {
+            scheduler.setRemaining(generating, of: 0)
+            scheduler.setRemaining(remaining, whole: whole, of: 1)
+            scheduler.nextBatch(into: &chunks)
+            return chunks
+        }
+        #expect(next(2, 300, 10..<60) == [.init(id: 0, count: 2), .init(id: 1, count: 10)], "up to the range")
+        #expect(next(2, 290, 0..<50) == [.init(id: 0, count: 2), .init(id: 1, count: 50)], "more than the limit beside others")
+        #expect(next(2, 290, 0..<20) == [.init(id: 0, count: 2), .init(id: 1, count: 30)])
+        #expect(next(2, 290, 40..<60) == [.init(id: 0, count: 2), .init(id: 1, count: 30)])
+        #expect(next(0, 290, 70..<120) == [.init(id: 1, count: 70)])
+        #expect(next(0, 290, 0..<100) == [.init(id: 1, count: 100)])
+        // No room beside others: every second batch.
+        #expect(next(2, 290, 0..<100) == [.init(id: 1, count: 100)])
+        #expect(next(2, 290, 0..<100) == [.init(id: 0, count: 2)])
+        #expect(next(2, 290, 0..<100) == [.init(id: 1, count: 100)])
+        #expect(next(2, 290, nil) == [.init(id: 0, count: 2), .init(id: 1, count: 30)])
+        // More than a batch; the engine refuses such a request.
+        #expect(next(0, 290, 0..<101) == [.init(id: 1, count: 100)])
+        // Background work waits, but not for ever.
+        scheduler.remove(1)
+        try scheduler.add(2, .background)
+        #expect(scheduler.activate() == 2)
+        scheduler.setRemaining(2, of: 0)
+        scheduler.setRemaining(290, whole: 0..<100, of: 2)
+        var waited = 0
+        repeat {
+            scheduler.nextBatch(into: &chunks)
+            waited += 1
+        } while chunks == [.init(id: 0, count: 2)] && waited < 20
+        #expect(chunks == [.init(id: 2, count: 100)] && waited == 8)
+    }
+
     @Test func theQueueHasALimit() throws {
         var scheduler = Scheduler(limits: .init(active: 1, waiting: 3))
         for id in 0..<3 { try scheduler.add(id, .interactive) }
@@ -208,6 +247,17 @@ import Testing
             }
             _ = simulation.step(&random)
             try #require(simulation.batches < 2_000)
+        }
+    }
+
+    /// Proposals are short requests, and all requests that generate fit one pass.
+    @Test func limitsFitTogether() {
+        let limits = Scheduler.Limits()
+        #expect(limits.active <= EngineLimits.sequences)
+        #expect(limits.active * limits.shortTokens + limits.mixedTokens <= limits.batchTokens)
+        for sequences in 1...2 * EngineLimits.fewRows {
+            let rows = DraftBudget(sequences: sequences).maximum + 1
+            #expect(rows <= limits.shortTokens && (rows == 1 || rows * sequences <= EngineLimits.fewRows))
         }
     }
 }

@@ -309,7 +309,7 @@ def cohere2():
 
 @recipe
 def exaone4_window():
-    # The loader uses a sliding window for exaone4 only with 64 layers.
+    # llama.cpp uses a sliding window for exaone4 only with 64 layers.
     r = Recipe("exaone4-window", "exaone4", 32, 64, feed_forward_length=40, **heads(4, 2), rope__freq_base=5000.0, attention__sliding_window=8)
     r.ends(True)
     for i in range(64):

@@ -1,6 +1,7 @@
+import Files
 import Foundation
 
-/// FNV-1a with 64 bits. It detects corrupted data, not deliberate changes.
+/// Detects corrupted data, not deliberate changes.
 enum Checksum {
     static func of(_ data: Data) -> Int64 { of([data]) }
 
@@ -10,12 +11,6 @@ enum Checksum {
     }
 
     private static func of(_ parts: [Data]) -> Int64 {
-        var hash: UInt64 = 0xCBF2_9CE4_8422_2325
-        for part in parts {
-            part.withUnsafeBytes { bytes in
-                for byte in bytes { hash = (hash ^ UInt64(byte)) &* 0x100_0000_01B3 }
-            }
-        }
-        return Int64(bitPattern: hash)
+        Int64(bitPattern: parts.reduce(FNV.empty) { FNV.hash($1, after: $0) })
     }
 }

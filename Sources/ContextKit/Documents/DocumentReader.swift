@@ -1,3 +1,4 @@
+internal import Files
 public import Foundation
 import TextSearch
 
@@ -17,9 +18,7 @@ struct DocumentReader: Sendable {
     var identity: String {
         switch source {
         case .text(let text):
-            // FNV-1a, whose result is the same in every process.
-            let hash = text.utf8.reduce(0xcbf2_9ce4_8422_2325 as UInt64) { ($0 ^ UInt64($1)) &* 0x100_0000_01b3 }
-            return "\(text.utf8.count) bytes, \(hash)"
+            return "\(text.utf8.count) bytes, \(FNV.hash(text.utf8))"
         case .file(let url):
             // A missing file is reported when it is read.
             let values = try? FileManager.default.attributesOfItem(atPath: url.path)

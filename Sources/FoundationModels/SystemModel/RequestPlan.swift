@@ -75,7 +75,7 @@ struct RequestPlan {
         if !onlyAnswers { tools.answerPrompt = try answerPrompt.map { try model.tokens(for: $0) } }
         guard let choice else { return tools }
         // Of a message that is longer than a batch, only the beginning counts.
-        tools.message = Array(model.tokenizer.encode(choice.message).prefix(NeuralModel.batchSize - 1))
+        tools.message = Array(model.tokenizer.encode(choice.message).prefix(EngineLimits.passTokens - 1))
         tools.recipients = try choice.recipients.map { recipient in
             let prompt = model.tokenizer.encode(try choice.prompt(for: recipient, model.template))
             if prompt.isEmpty { throw GenerationFailure.emptyPrompt }

@@ -108,21 +108,20 @@ package final class FrozenModel: @unchecked Sendable {  // Nothing is written af
                 data: UnsafePointer(data.base.assumingMemoryBound(to: UInt8.self)),
                 scale: scale?.first ?? 1)
         }
-        func required(_ name: String?, count: Int) throws -> [Float]? {
-            guard let name else { return nil }
+        func required(_ name: String, count: Int) throws -> [Float] {
             guard let values = try vector(name, count: count) else { throw ModelError.missing("tensor \(name)") }
             return values
         }
         let width = shape.width
-        embedding = try matrix("token_embd.weight", rows: shape.vocabularySize, columns: width)
+        embedding = try matrix(TensorName.tokenEmbedding.weight, rows: shape.vocabularySize, columns: width)
         head =
-            file.tensors["output.weight"] == nil
-            ? embedding : try matrix("output.weight", rows: shape.vocabularySize, columns: width)
-        headBias = try vector("output.bias", count: shape.vocabularySize)
-        outputNorm = try required(shape.outputNorm, count: width)
+            file.tensors[TensorName.output.weight] == nil
+            ? embedding : try matrix(TensorName.output.weight, rows: shape.vocabularySize, columns: width)
+        headBias = try vector(TensorName.output.bias, count: shape.vocabularySize)
+        outputNorm = try shape.outputNorm.map { try required($0.weight, count: width) }
         rotaries = try shape.rotaries.map { rotary in
-            func factors(_ name: String?) throws -> [Float]? {
-                guard let name, let tensor = file.tensors[name] else { return nil }
+            func factors(_ name: TensorName?) throws -> [Float]? {
+                guard let name, let tensor = file.tensors[name.weight] else { return nil }
                 return try file.values(of: tensor)
             }
             return RotaryTable(rotary, factors: try factors(rotary.factors), longFactors: try factors(rotary.longFactors))
@@ -133,35 +132,39 @@ package final class FrozenModel: @unchecked Sendable {  // Nothing is written af
             else {
                 throw TrainingError.unsupportedModel("layer \(index) is not attention and a dense feed-forward network")
             }
-            let prefix = "blk.\(index)."
-            func projection(_ part: String, rows: Int, columns: Int, offset: Int = 0, hasBias: Bool = true) throws -> Projection {
+            let names = LayerNames(index)
+            func projection(
+                _ name: TensorName, rows: Int, columns: Int, offset: Int = 0, hasBias: Bool = true
+            ) throws -> Projection {
                 Projection(
-                    matrix: try matrix(prefix + part + ".weight", rows: rows, columns: columns),
-                    bias: hasBias ? try vector(prefix + part + ".bias", count: rows) : nil, offset: offset)
+                    matrix: try matrix(names(name), rows: rows, columns: columns),
+                    bias: hasBias ? try vector(names(name, .bias), count: rows) : nil, offset: offset)
             }
-            func norm(_ name: String?, count: Int) throws -> [Float]? { try required(name.map { prefix + $0 }, count: count) }
+            func norm(_ name: TensorName?, count: Int) throws -> [Float]? {
+                try name.map { try required(names($0), count: count) }
+            }
             let (queries, keys, values) = (
                 a.heads * a.keyDimension, a.kvHeads * a.keyDimension, a.kvHeads * a.valueDimension
             )
             var inputs: [Projection]
-            if file.tensors[prefix + "attn_qkv.weight"] != nil {
-                inputs = [try projection("attn_qkv", rows: queries + keys + values, columns: width)]
+            if file.tensors[names(.queryKeyValue)] != nil {
+                inputs = [try projection(.queryKeyValue, rows: queries + keys + values, columns: width)]
             } else {
                 inputs = [
-                    try projection("attn_q", rows: queries, columns: width),
-                    try projection("attn_k", rows: keys, columns: width, offset: queries),
-                    try projection("attn_v", rows: values, columns: width, offset: queries + keys),
+                    try projection(.query, rows: queries, columns: width),
+                    try projection(.key, rows: keys, columns: width, offset: queries),
+                    try projection(.value, rows: values, columns: width, offset: queries + keys),
                 ]
             }
             var gates: [Projection]
             if !dense.isGated {
-                gates = [try projection("ffn_up", rows: dense.width, columns: width)]
-            } else if file.tensors[prefix + "ffn_gate.weight"] == nil {
-                gates = [try projection("ffn_up", rows: 2 * dense.width, columns: width)]
+                gates = [try projection(.up, rows: dense.width, columns: width)]
+            } else if file.tensors[names(.gate)] == nil {
+                gates = [try projection(.up, rows: 2 * dense.width, columns: width)]
             } else {
                 gates = [
-                    try projection("ffn_gate", rows: dense.width, columns: width),
-                    try projection("ffn_up", rows: dense.width, columns: width, offset: dense.width),
+                    try projection(.gate, rows: dense.width, columns: width),
+                    try projection(.up, rows: dense.width, columns: width, offset: dense.width),
                 ]
             }
             let isWhole = a.headNorm == .whole
@@ -169,14 +172,14 @@ package final class FrozenModel: @unchecked Sendable {  // Nothing is written af
                 attention: a, dense: dense, activation: activation, mixerNorm: try norm(described.mixerNorm, count: width),
                 mixerPostNorm: try norm(described.mixerPostNorm, count: width),
                 queryNorm: a.headNorm == .none
-                    ? nil : try norm("attn_q_norm.weight", count: isWhole ? queries : a.keyDimension),
-                keyNorm: a.headNorm == .none ? nil : try norm("attn_k_norm.weight", count: isWhole ? keys : a.keyDimension),
+                    ? nil : try norm(.queryNorm, count: isWhole ? queries : a.keyDimension),
+                keyNorm: a.headNorm == .none ? nil : try norm(.keyNorm, count: isWhole ? keys : a.keyDimension),
                 inputs: inputs,
                 output: try projection(
-                    "attn_output", rows: width, columns: a.heads * a.valueDimension,
-                    hasBias: !shape.ignoredTensors.contains("attn_output.bias")),
+                    .attentionOutput, rows: width, columns: a.heads * a.valueDimension,
+                    hasBias: !shape.ignoresOutputBias),
                 denseNorm: try norm(f.norm, count: width), densePostNorm: try norm(f.postNorm, count: width), gates: gates,
-                down: try projection("ffn_down", rows: width, columns: dense.width))
+                down: try projection(.down, rows: width, columns: dense.width))
         }
         self.memory = memory
     }
@@ -196,7 +199,7 @@ package final class FrozenModel: @unchecked Sendable {  // Nothing is written af
             if a.hasSinks { try refuse("attention sinks") }
             if a.isGated { try refuse("gated attention") }
             if a.normalizesValues || a.valuesAreKeys || a.sharedLayer != nil { try refuse("shared or normalised values") }
-            if dense.outputGate != nil || dense.postNorm != nil || !dense.suffix.isEmpty { try refuse("shared experts") }
+            if dense.outputGate != nil || dense.postNorm != nil || dense.isShared { try refuse("shared experts") }
             if layer.outputScale != nil { try refuse("scaled layers") }
             if layer.mixerResidualNorm != nil || f.residualNorm != nil { try refuse("norms of the residual stream") }
             if dense.activation.trainingValue == nil { try refuse("another activation function") }

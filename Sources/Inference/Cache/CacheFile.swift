@@ -1,3 +1,4 @@
+internal import Files
 internal import Foundation
 
 /// Why a file of keys and values cannot be written or used.
@@ -29,74 +30,45 @@ struct CacheFile {
     private static let magic = 0x4543_4143_5645_594B
 
     /// Writes the contents of a cache that nobody changes meanwhile. Blocks until the data is on the disk.
-    func write(_ cache: KVCache) throws(CacheFileError) {
-        let temporary = url.path + ".\(UUID().uuidString).\(getpid()).part"
+    func write(_ cache: any SequenceMemory) throws(CacheFileError) {
         do {
-            try write(cache, to: temporary)
-        } catch {
-            unlink(temporary)
-            throw error
-        }
-        guard rename(temporary, url.path) == 0 else {
-            let failure = failure()
-            unlink(temporary)
-            throw failure
-        }
-    }
-
-    private func write(_ cache: KVCache, to path: String) throws(CacheFileError) {
-        let descriptor = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0o600)
-        guard descriptor >= 0 else { throw failure() }
-        defer { close(descriptor) }
-        var checksum = Checksum()
-        func append(_ bytes: UnsafeRawBufferPointer) throws(CacheFileError) {
-            checksum.add(bytes)
-            var rest = bytes
-            while !rest.isEmpty {
-                let count = Foundation.write(descriptor, rest.baseAddress, rest.count)
-                if count < 0, errno == EINTR { continue }
-                guard count > 0 else { throw failure() }
-                rest = UnsafeRawBufferPointer(rebasing: rest[count...])
+            let file = try FileWriter(url.path, mode: 0o600)
+            var checksum = Checksum()
+            func append(_ bytes: UnsafeRawBufferPointer) throws {
+                checksum.add(bytes)
+                try file.write(bytes)
             }
-        }
-        do {
             let positions = cache.checkpointPositions
             let start = [Self.magic, Self.version, Int(truncatingIfNeeded: model)]
             // The parts are those that are read.
-            for words in [start + [cache.capacity, cache.tokens.count, positions.count], cache.layout, positions] {
+            for words in [start + [cache.capacity, cache.tokens.count, positions.count], cache.layout.words, positions] {
                 try words.withUnsafeBytes { try append($0) }
             }
             try cache.tokens.withUnsafeBytes { try append($0) }
             try cache.forEachPart { try append(UnsafeRawBufferPointer($0)) }
             try withUnsafeBytes(of: checksum.value) { try append($0) }
+            try file.finish()
         } catch {
-            throw error as? CacheFileError ?? failure()
+            throw .unwritable(path: url.path, reason: (error as? FileError)?.reason ?? "\(error)")
         }
-        guard fsync(descriptor) == 0 else { throw failure() }
     }
-
-    private func failure() -> CacheFileError { .unwritable(path: url.path, reason: String(cString: strerror(errno))) }
 
     /// Reads the file into a new cache.
     ///
     /// - Parameter reserve: receives the bytes of its memory; nil if nobody counts them.
     /// - Throws: ``CacheFileError/unusable(path:reason:)``, ``ModelError/outOfMemory(bytes:)``, or an error of `reserve`.
     func read(
-        shape: ModelShape, format: CacheFormat = .binary16, adapter: LowRankAdapter? = nil,
+        for model: any TokenModel, format: CacheFormat = .binary16, adapter: LowRankAdapter? = nil,
         reserve: (Int) throws -> MemoryReservation? = { _ in nil }
-    ) throws -> KVCache {
-        let descriptor = open(url.path, O_RDONLY | O_CLOEXEC)
-        guard descriptor >= 0 else { throw unusable(String(cString: strerror(errno))) }
-        defer { close(descriptor) }
+    ) throws -> any SequenceMemory {
+        let file: SourceFile
+        do { file = try SourceFile(path: url.path) } catch { throw unusable(error) }
+        var offset = 0
         var checksum = Checksum()
         func fill(_ buffer: UnsafeMutableRawBufferPointer) throws {
-            var rest = buffer
-            while !rest.isEmpty {
-                let count = Foundation.read(descriptor, rest.baseAddress, rest.count)
-                if count < 0, errno == EINTR { continue }
-                guard count > 0 else { throw unusable("it is incomplete") }
-                rest = UnsafeMutableRawBufferPointer(rebasing: rest[count...])
-            }
+            guard buffer.count <= file.size - offset else { throw unusable("it is incomplete") }
+            do { try file.read(into: buffer, at: offset) } catch { throw unusable(error) }
+            offset += buffer.count
             checksum.add(UnsafeRawBufferPointer(buffer))
         }
         func words(_ count: Int) throws -> [Int] {
@@ -106,13 +78,14 @@ struct CacheFile {
         }
         let start = try words(6)
         guard start[0] == Self.magic, start[1] == Self.version else { throw unusable("it has another format") }
-        guard start[2] == Int(truncatingIfNeeded: model) else { throw unusable("it was written with another model") }
+        guard start[2] == Int(truncatingIfNeeded: self.model) else { throw unusable("it was written with another model") }
         let (capacity, count, checkpoints) = (start[3], start[4], start[5])
-        guard capacity > 0, capacity <= shape.contextLength + 16, count > 0, count <= capacity,
+        guard capacity > 0, capacity <= model.limits.contextLength + 16, count > 0, count <= capacity,
             (0...KVCache.maximumCheckpoints).contains(checkpoints)
         else { throw unusable("its sizes are not possible") }
-        let cache = try KVCache(shape: shape, capacity: capacity, format: format, adapter: adapter)
-        guard cache.capacity == capacity, try words(cache.layout.count) == cache.layout else {
+        let cache = try model.makeMemory(capacity: capacity, format: format, adapter: adapter)
+        let layout = cache.layout.words
+        guard cache.capacity == capacity, try words(layout.count) == layout else {
             throw unusable("its sizes are not those of the model")
         }
         let positions = try words(checkpoints)
@@ -121,18 +94,21 @@ struct CacheFile {
         }
         var tokens = [TokenID](repeating: 0, count: count)
         try tokens.withUnsafeMutableBytes { try fill($0) }
-        guard tokens.allSatisfy({ (0..<TokenID(shape.vocabularySize)).contains($0) }) else { throw unusable("it is damaged") }
+        guard tokens.allSatisfy({ (0..<TokenID(model.limits.vocabularySize)).contains($0) }) else {
+            throw unusable("it is damaged")
+        }
         try cache.begin(tokens, checkpoints: positions, reserve: reserve)
         try cache.forEachPart { try fill($0) }
         let expected = checksum.value
-        var end: UInt8 = 0
-        guard try words(1) == [Int(truncatingIfNeeded: expected)], Foundation.read(descriptor, &end, 1) == 0 else {
-            throw unusable("it is damaged")
-        }
+        guard try words(1) == [Int(truncatingIfNeeded: expected)], offset == file.size else { throw unusable("it is damaged") }
         return cache
     }
 
     private func unusable(_ reason: String) -> CacheFileError { .unusable(path: url.path, reason: reason) }
+
+    private func unusable(_ error: ModelError) -> CacheFileError {
+        if case .unreadable(_, let reason) = error { unusable(reason) } else { unusable("\(error)") }
+    }
 }
 
 /// A checksum that recognizes accidental damage, eight bytes at a time.

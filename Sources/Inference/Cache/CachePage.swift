@@ -3,7 +3,7 @@
 ///
 /// Used on the engine's executor only.
 final class CachePage {
-    static let positions = OperationLimits.pagePositions
+    static let positions = EngineLimits.pagePositions
 
     /// The layout of the memory is that of ``KVCache``. Parts that were never written use no memory.
     let memory: Memory

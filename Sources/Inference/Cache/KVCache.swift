@@ -13,20 +13,16 @@ package enum CacheFormat: String, Sendable, Hashable {
 ///
 /// Keys and values can be truncated at any position, recurrent states only at a checkpoint. Not thread-safe: only one
 /// engine call at a time may use a sequence.
-package final class KVCache {
+package final class KVCache: SequenceMemory {
     /// Tokens that have been processed, in order.
     package private(set) var tokens: [TokenID] = []
     /// The maximum number of positions.
     package let capacity: Int
-    /// Whether the model has recurrent layers.
     package let isRecurrent: Bool
     /// Whether positions are rotated with the factors for long contexts. Such keys differ from others.
     let usesLongFactors: Bool
-    private let shape: ModelShape
     let format: CacheFormat
-    /// The adapter that the sequence is processed with; nil for the weights alone.
     let adapter: LowRankAdapter?
-    /// The number under which the memory of the pool knows the cache; nil if it does not.
     var registration: Int?
     /// Scratch memory for attention that is split over the positions of this cache.
     let partial: UnsafeMutablePointer<Float>
@@ -74,7 +70,7 @@ package final class KVCache {
         shape: ModelShape, capacity: Int, format: CacheFormat = .binary16, adapter: LowRankAdapter? = nil,
         sharesLayers: Bool = false
     ) throws(ModelError) {
-        (self.shape, self.format, self.adapter) = (shape, format, adapter)
+        (self.format, self.adapter) = (format, adapter)
         let elementBytes = format == .int8 ? 1 : 2
         // Keys are stored in blocks of 16 positions.
         let capacity = (max(1, capacity) + 15) / 16 * 16
@@ -90,7 +86,7 @@ package final class KVCache {
         }
         func reservePartial(_ queries: Int, _ value: Int) {
             partialFloats = max(
-                partialFloats, OperationLimits.partialFloats(heads: queries, valueDimension: value, capacity: capacity))
+                partialFloats, AttentionCall.partialFloats(heads: queries, valueDimension: value, capacity: capacity))
         }
         func reserveKeys(_ heads: Int, _ key: Int, _ value: Int, _ queries: Int, _ layout: inout MemoryLayoutBuilder) -> Layer {
             let stride = (value + 15) / 16 * 16
@@ -142,11 +138,6 @@ package final class KVCache {
         pageTable.initialize(repeating: nil, count: count)
     }
 
-    /// An empty cache of the same shape, capacity, format and adapter.
-    func makeEmpty() throws(ModelError) -> KVCache {
-        try KVCache(shape: shape, capacity: capacity, format: format, adapter: adapter)
-    }
-
     deinit { pageTable.deallocate() }
 
     // MARK: - Pointers
@@ -184,8 +175,7 @@ package final class KVCache {
     /// The number of positions in the pages.
     var reservedPositions: Int { pages.count * CachePage.positions }
 
-    /// The bytes that ``reserve(_:in:withCheckpoint:)`` needs for the next `count` tokens.
-    func bytesToReserve(_ count: Int, withCheckpoint: Bool = false) -> Int {
+    func bytesToReserve(_ count: Int, withCheckpoint: Bool) -> Int {
         if count == 0 { return 0 }
         let size = CachePage.positions
         var bytes = withCheckpoint ? stateBytes : 0
@@ -197,14 +187,8 @@ package final class KVCache {
         return bytes
     }
 
-    /// Prepares the memory for the next `count` tokens: adds pages, and replaces those that other sequences hold by copies.
-    ///
-    /// - Parameters:
-    ///   - room: the bytes that ``bytesToReserve(_:withCheckpoint:)`` says; nil if nobody counts them.
-    ///   - withCheckpoint: whether ``addCheckpoint()`` follows.
-    /// - Throws: ``GenerationFailure/promptTooLong(tokens:contextSize:)`` if there is no room for them, or
-    ///   ``ModelError/outOfMemory(bytes:)``.
-    func reserve(_ count: Int, in room: MemoryReservation? = nil, withCheckpoint: Bool = false) throws {
+    /// Adds pages, and replaces those that other sequences hold by copies.
+    func reserve(_ count: Int, in room: MemoryReservation?, withCheckpoint: Bool) throws {
         if count == 0 { return }
         guard count <= capacity - tokens.count else {
             throw GenerationFailure.promptTooLong(tokens: tokens.count + count, contextSize: capacity)
@@ -228,11 +212,9 @@ package final class KVCache {
         try CachePage(bytes: pageBytes, room: room?.divide(pageBytes, for: .page))
     }
 
-    /// Whether the cache has memory of its contents.
     var isEmpty: Bool { pages.isEmpty && recurrent == nil }
 
-    /// What a cache contains. Whoever takes it frees it.
-    struct Contents {
+    private struct Contents {
         fileprivate let tokens: [TokenID]
         fileprivate let pages: [CachePage]
         fileprivate let recurrent: RecurrentStates?
@@ -240,8 +222,7 @@ package final class KVCache {
         fileprivate let room: MemoryReservation?
     }
 
-    /// Empties the cache without freeing anything.
-    func takeContents() -> Contents {
+    func takeContents() -> Any {
         defer {
             (tokens, pages, recurrent, checkpoints, checkpointRoom) = ([], [], nil, [], nil)
         }
@@ -249,8 +230,7 @@ package final class KVCache {
         return Contents(tokens: tokens, pages: pages, recurrent: recurrent, checkpoints: checkpoints, room: checkpointRoom)
     }
 
-    /// The memory of the tokens in the cache, in parts and in a fixed order: the keys and values of each page, the recurrent
-    /// states, and those of the checkpoints.
+    /// The parts are the keys and values of each page, the recurrent states, and those of the checkpoints.
     func forEachPart(_ body: (UnsafeMutableRawBufferPointer) throws -> Void) rethrows {
         let size = CachePage.positions
         for (index, page) in pages.enumerated() where index * size < tokens.count {
@@ -262,21 +242,19 @@ package final class KVCache {
         for index in checkpoints.indices { try checkpoints[index].states.withUnsafeMutableBytes { try body($0) } }
     }
 
-    /// The positions of the checkpoints, in ascending order.
     var checkpointPositions: [Int] { checkpoints.map(\.position) }
 
-    /// The sizes that determine what ``forEachPart(_:)`` visits.
-    var layout: [Int] { [pageBytes, stateBytes, format == .int8 ? 8 : 16, usesLongFactors ? 1 : 0] }
+    var layout: SequenceLayout {
+        SequenceLayout(
+            pageBytes: pageBytes, stateBytes: stateBytes, elementBits: format == .int8 ? 8 : 16, usesLongFactors: usesLongFactors)
+    }
 
-    /// Replaces the contents by tokens whose memory the caller fills next; see ``forEachPart(_:)``.
-    ///
-    /// - Parameter reserve: receives the bytes of their memory; nil if nobody counts them.
     func begin(
-        _ tokens: [TokenID], checkpoints positions: [Int], reserve: (Int) throws -> MemoryReservation? = { _ in nil }
+        _ tokens: [TokenID], checkpoints positions: [Int], reserve: (Int) throws -> MemoryReservation?
     ) throws {
         _ = takeContents()
-        let room = try reserve(bytesToReserve(tokens.count) + positions.count * stateBytes)
-        try self.reserve(tokens.count, in: room)
+        let room = try reserve(bytesToReserve(tokens.count, withCheckpoint: false) + positions.count * stateBytes)
+        try self.reserve(tokens.count, in: room, withCheckpoint: false)
         self.tokens = tokens
         checkpoints = positions.map {
             Checkpoint(position: $0, states: [UInt8](repeating: 0, count: stateBytes), room: room?.divide(stateBytes))
@@ -316,38 +294,34 @@ package final class KVCache {
         }
     }
 
-    /// Whether the keys and values of equal tokens in the other cache are equal.
-    func isCompatible(with other: KVCache) -> Bool {
-        usesLongFactors == other.usesLongFactors && isOf(other.format, other.adapter)
-    }
-
-    func isOf(_ format: CacheFormat, _ adapter: LowRankAdapter?) -> Bool {
-        self.format == format && self.adapter?.identity == adapter?.identity
+    func isCompatible(with other: any SequenceMemory) -> Bool {
+        guard let other = other as? KVCache else { return false }
+        return usesLongFactors == other.usesLongFactors && isOf(other.format, other.adapter)
     }
 
     // MARK: - Positions
 
-    /// The number of leading tokens of `other`, at most `limit`, that need not be recomputed.
-    package func reusablePrefix(of other: [TokenID], limit: Int = .max) -> Int {
+    func reusablePrefix(of other: [TokenID], limit: Int) -> Int {
         var count = 0
         while count < tokens.count, count < other.count, count < limit, tokens[count] == other[count] { count += 1 }
         if !isRecurrent || count == tokens.count { return count }
         return checkpoints.last { $0.position <= count }?.position ?? 0
     }
 
-    /// Truncates the cache to `length` tokens. With recurrent layers, truncates to the last checkpoint at or before
-    /// `length`.
-    ///
-    /// - Parameter keepsPages: keeps the pages after the last token for the next tokens.
-    /// - Returns: the number of remaining tokens.
-    @discardableResult package func rewind(to length: Int, keepsPages: Bool = false) -> Int {
+    @discardableResult package func rewind(to length: Int) -> Int { rewind(to: length, keepsPages: false) }
+
+    /// Rewinds, and may keep the pages after the last token for the next tokens.
+    @discardableResult package func rewind(to length: Int, keepsPages: Bool) -> Int {
         guard length < tokens.count else { return tokens.count }
         defer { if !keepsPages { trimPages() } }
-        if !isRecurrent {
-            tokens.removeLast(tokens.count - max(0, length))
-            return tokens.count
-        }
-        checkpoints.removeAll { $0.position > length }
+        let length = max(0, length)
+        if isRecurrent { restoreCheckpoint(before: length) } else { tokens.removeLast(tokens.count - length) }
+        return tokens.count
+    }
+
+    /// Restores the states of the last checkpoint at or before a position, and removes what came later.
+    private func restoreCheckpoint(before position: Int) {
+        checkpoints.removeAll { $0.position > position }
         if let checkpoint = checkpoints.last {
             checkpoint.states.withUnsafeBytes {
                 states.copyMemory(from: $0.baseAddress ?? UnsafeRawPointer(states), byteCount: $0.count)
@@ -356,11 +330,8 @@ package final class KVCache {
             memset(states, 0, stateBytes)
         }
         tokens.removeLast(tokens.count - (checkpoints.last?.position ?? 0))
-        return tokens.count
     }
 
-    /// Saves the recurrent states so that the cache can be rewound to the current position. Does nothing for models
-    /// without recurrent layers.
     func addCheckpoint() {
         let room = checkpointRoom.take()
         guard isRecurrent, checkpoints.last?.position != tokens.count else { return }
@@ -375,20 +346,16 @@ package final class KVCache {
     /// Discards an unfinished batch: its tokens have not been appended, but recurrent states may have been updated.
     func discardUnfinishedBatch() {
         guard isRecurrent else { return }
-        tokens.append(-1)
-        rewind(to: tokens.count - 1)
+        restoreCheckpoint(before: tokens.count)
+        trimPages()
     }
 
-    /// The bytes that ``copyPrefix(of:count:in:)`` needs.
     func bytesToCopy(_ count: Int) -> Int {
         (count % CachePage.positions > 0 ? pageBytes : 0) + (isRecurrent && recurrent == nil ? stateBytes : 0)
     }
 
-    /// Replaces the contents by the first `count` tokens of another cache of the same model, or fewer if the capacity
-    /// or the checkpoints of the other cache do not allow as many. The caches share the pages.
-    ///
-    /// - Parameter room: the bytes that ``bytesToCopy(_:)`` says; nil if nobody counts them.
-    func copyPrefix(of other: KVCache, count: Int, in room: MemoryReservation? = nil) throws(ModelError) {
+    func copyPrefix(of other: any SequenceMemory, count: Int, in room: MemoryReservation?) throws(ModelError) {
+        guard let other = other as? KVCache else { preconditionFailure("the caller compares the memories: see isCompatible") }
         var count = min(count, other.tokens.count, capacity)
         let checkpoint = other.checkpoints.last { $0.position <= count }
         if isRecurrent, count < other.tokens.count { count = checkpoint?.position ?? 0 }

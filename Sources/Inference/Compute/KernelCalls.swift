@@ -35,16 +35,8 @@ extension Matrix {
     var index: Int { Int(identity) }
 }
 
-/// The sizes that calls are limited to.
-enum OperationLimits {
-    /// Sequences of one batch.
-    static let segments = Int(CK_MAX_SEGMENTS)
-    /// The rank of an adapter beside the weights.
-    static let rank = Int(CK_MAX_RANK)
-    /// Positions of one page of a KV cache.
-    static let pagePositions = Int(CK_PAGE)
-
-    /// The size of ``AttentionCall/partial``.
+extension AttentionCall {
+    /// The number of floats of ``partial`` that calls with up to `capacity` positions use.
     static func partialFloats(heads: Int, valueDimension: Int, capacity: Int) -> Int {
         ck_attention_partial_floats(Int32(heads), Int32(valueDimension), Int32(capacity))
     }

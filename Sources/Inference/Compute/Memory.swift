@@ -7,7 +7,7 @@ package final class Memory: @unchecked Sendable {  // Owners synchronize writes;
 
     /// - Parameter hugePages: requests 2 MB pages, suitable for memory that is used completely, such as a model's
     ///   weights.
-    init(bytes: Int, hugePages: Bool = false) throws(ModelError) {
+    package init(bytes: Int, hugePages: Bool = false) throws(ModelError) {
         count = max(bytes, 1)
         let flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE
         // The start must be aligned to a huge page: allocate one page more and use the aligned part.

@@ -1,3 +1,4 @@
+internal import Files
 package import Foundation
 
 /// The memory of packed weights: private to this process, or a mapped file shared by all processes that use the model.
@@ -225,7 +226,7 @@ package struct PackedCache: Sendable {
     private static let runningSystem: UInt64 = {
         // The file exists on Linux only.
         guard let id = try? String(contentsOfFile: "/proc/sys/kernel/random/boot_id", encoding: .utf8) else { return 1 }
-        return GGUFFile.hash(id.utf8) | 1
+        return FNV.hash(id.utf8) | 1
     }()
 
     /// Removes files of earlier versions, other files until another `bytes` fit the limit, and temporary files of processes that have ended.

@@ -64,23 +64,23 @@ final class Scratch {
     let branch: UnsafeMutablePointer<Float>  // [batch][width]
     let part: UnsafeMutablePointer<Float>  // [batch][width or perLayerWidth]
     let query: UnsafeMutablePointer<Float>  // [batch][widest query or mixed input]
-    let key: UnsafeMutablePointer<Float>
-    let value: UnsafeMutablePointer<Float>
-    let mixerGate: UnsafeMutablePointer<Float>
+    let key: UnsafeMutablePointer<Float>  // [batch][widest key, latent with rotated part, or value heads of a DeltaNet]
+    let value: UnsafeMutablePointer<Float>  // [batch][widest value, latent with rotated part, or value heads of a DeltaNet]
+    let mixerGate: UnsafeMutablePointer<Float>  // [batch][widest gate, or queries and outputs of latent attention]
     let up: UnsafeMutablePointer<Float>  // [batch][widest feed-forward]
-    let logits: UnsafeMutablePointer<Float>  // [maximumLogitRows][vocabulary]
+    let logits: UnsafeMutablePointer<Float>  // [fewRows][vocabulary]
     let queryScale: UnsafeMutablePointer<Float>  // [batch]
     /// Cosines and sines of each rotary embedding, `[batch][pairs]`.
     let angles: [(cosine: UnsafeMutablePointer<Float>, sine: UnsafeMutablePointer<Float>, pairs: Int)]
     let perLayer: UnsafeMutablePointer<Float>  // [batch][layers · perLayerWidth]
     let perLayerRow: UnsafeMutablePointer<Float>  // [layers · perLayerWidth]
 
-    let normed: RowBuffer  // width
-    let attended: RowBuffer  // the mixer's output
-    let gated: RowBuffer  // feed-forward
-    let latent: RowBuffer  // latents of queries
-    let heads: RowBuffer  // [heads][batch][…] of latent attention
-    let router: RowBuffer  // width
+    let normed: RowBuffer  // [batch][width]
+    let attended: RowBuffer  // [batch][widest output of a mixer before its projection]
+    let gated: RowBuffer  // [batch][widest feed-forward, per-layer embedding or pooled vector]
+    let latent: RowBuffer  // [batch][latent of queries]
+    let heads: RowBuffer  // [heads][batch][plain part of a query or key, or latent] of latent attention
+    let router: RowBuffer  // [batch][width]
 
     // Experts: a pair is a (row, slot) combination; pairs are ordered by expert.
     let routerLogits: UnsafeMutablePointer<Float>  // [batch][experts]
@@ -89,11 +89,11 @@ final class Scratch {
     let place: UnsafeMutablePointer<Int32>  // [batch][used], the index of the pair
     let source: UnsafeMutablePointer<Int32>  // [pairs], the row of the pair
     let expertStart: UnsafeMutablePointer<Int32>  // [experts + 1]
-    let gathered: RowBuffer
-    let expertGate: RowBuffer
-    let expertUp: UnsafeMutablePointer<Float>
-    let expertOutput: UnsafeMutablePointer<Float>
-    let expertRows: UnsafeMutablePointer<Activations>
+    let gathered: RowBuffer  // [pairs][width]
+    let expertGate: RowBuffer  // [pairs][width of an expert]
+    let expertUp: UnsafeMutablePointer<Float>  // [pairs][width of an expert]
+    let expertOutput: UnsafeMutablePointer<Float>  // [pairs][width]
+    let expertRows: UnsafeMutablePointer<Activations>  // [products], the rows of each expert or head
 
     /// The products of one parallel region.
     let products: UnsafeMutablePointer<Product>
@@ -104,9 +104,6 @@ final class Scratch {
     var adapted: [Segment] = []
     /// The low-rank products of one parallel region.
     var lowRank: [LowRankProduct] = []
-
-    /// The maximum number of rows of a batch whose logits are kept.
-    static let maximumLogitRows = 16
 
     private let memory: Memory
 
@@ -143,7 +140,7 @@ final class Scratch {
         value = floats(batch * sizes.value, &layout)
         mixerGate = floats(batch * sizes.gate, &layout)
         up = floats(batch * sizes.feedForward, &layout)
-        logits = floats(shape.isEncoder ? 0 : min(batch, Self.maximumLogitRows) * shape.vocabularySize, &layout)
+        logits = floats(shape.isEncoder ? 0 : min(batch, EngineLimits.fewRows) * shape.vocabularySize, &layout)
         queryScale = floats(batch, &layout)
         var angles: [(cosine: UnsafeMutablePointer<Float>, sine: UnsafeMutablePointer<Float>, pairs: Int)] = []
         for rotary in shape.rotaries {
@@ -174,8 +171,8 @@ final class Scratch {
         let products = max(8, 2 * sizes.experts, sizes.latentHeads)
         expertRows = layout.pointer(products, of: Activations.self, in: target)
         self.products = layout.pointer(products, of: Product.self, in: target)
-        rotations = layout.pointer(OperationLimits.segments, of: Rotation.self, in: target)
-        attentions = layout.pointer(OperationLimits.segments, of: AttentionCall.self, in: target)
+        rotations = layout.pointer(EngineLimits.sequences, of: Rotation.self, in: target)
+        attentions = layout.pointer(EngineLimits.sequences, of: AttentionCall.self, in: target)
     }
 }
 

@@ -354,10 +354,6 @@ struct MatrixOrigin: Sendable {
     /// batch.
     var isAdaptable: Bool {
         // Older files have a tensor for each expert, such as blk.0.ffn_up.7.weight.
-        slice == nil && name.split(separator: ".").count <= 4
-            && !Self.special.contains { name.hasPrefix($0) || name.hasBytes(of: "." + $0) }
+        slice == nil && name.split(separator: ".").count <= 4 && TensorName(of: name)?.entry.isMerged != true
     }
-
-    /// Parts of the names of tensors that are used in other ways.
-    private static let special = ["token_embd", "per_layer_token_embd", "output.weight", "attn_kv_b", "attn_k_b", "attn_v_b"]
 }

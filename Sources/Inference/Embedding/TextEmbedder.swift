@@ -24,8 +24,6 @@ package actor TextEmbedder {
 
     /// The largest text in tokens. Attention takes time that grows with the square of the length.
     private static let maximumLength = 8192
-    /// With more rows in a batch, their activations would leave the processor's cache.
-    private static let batchTokens = 256
     private static let batchTexts = 64
     /// Texts that are sorted by length together.
     private static let partTexts = 4096
@@ -61,8 +59,8 @@ package actor TextEmbedder {
         }
         maximumTokens = min(shape.contextLength, Self.maximumLength)
         model = try NeuralModel(
-            file: file, pool: pool, cache: PackedCache.standard,
-            batchSize: max(Self.batchTokens, maximumTokens), isCancelled: isCancelled)
+            file: file, pool: pool, cache: PackedCache.standard, batchSize: max(EngineLimits.passTokens, maximumTokens),
+            isCancelled: isCancelled)
         tokenizer = try Tokenizer(file: file)
         guard tokenizer.vocabulary.count <= shape.vocabularySize else {
             throw ModelError.invalid(
@@ -118,7 +116,7 @@ package actor TextEmbedder {
             var batch: [Int] = []
             while next < order.count, batch.count < Self.batchTexts {
                 let text = texts[order[next]].prefix(maximumTokens)
-                if !batch.isEmpty, tokens.count + text.count > Self.batchTokens { break }
+                if !batch.isEmpty, tokens.count + text.count > EngineLimits.passTokens { break }
                 if text.isEmpty {
                     vectors[order[next]] = [Float](repeating: 0, count: width)
                 } else {

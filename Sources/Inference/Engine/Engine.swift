@@ -4,7 +4,7 @@ internal import Synchronization
 ///
 /// Not thread-safe: all calls are made on the executor of the ``LoadedModel`` that owns it.
 final class Engine {
-    private let model: NeuralModel
+    private let model: any TokenModel
     private let memory: PoolMemory
     private let telemetry: PoolTelemetry
     /// Identifies the contents of the model.
@@ -17,9 +17,13 @@ final class Engine {
 
     // Buffers that are kept, so that a pass allocates nothing.
     private var chunks: [Scheduler.Chunk] = []
-    private var parts: [(cache: KVCache, count: Int)] = []
+    private var parts: [(cache: any SequenceMemory, count: Int)] = []
     private var tokens: [TokenID] = []
-    private var rows: [(job: Job, row: Int)] = []
+    /// The rows of the pass whose logits are wanted, and whose they are.
+    private var rows = LogitRows()
+    /// Those of which only some candidates are wanted.
+    private var choices = LogitRows()
+    private var candidates: [TokenID] = []
     private var finished: [Int] = []
     private var states: [RowState] = []
     private var stateJobs: [Job] = []
@@ -28,14 +32,17 @@ final class Engine {
 
     /// - Parameter identity: identifies the contents of the model among those whose sequences are in the same memory.
     init(
-        model: NeuralModel, memory: PoolMemory, identity: UInt64 = 0, configuration: EngineConfiguration = EngineConfiguration()
+        model: any TokenModel, memory: PoolMemory, identity: UInt64 = 0,
+        configuration: EngineConfiguration = EngineConfiguration()
     ) {
         (self.model, self.memory, self.identity, telemetry) = (model, memory, identity, memory.telemetry)
         var limits = Scheduler.Limits(configuration)
-        limits.batchTokens = min(limits.batchTokens, model.scratch.batch)
+        limits.batchTokens = min(limits.batchTokens, model.limits.passTokens)
+        limits.shortTokens = min(limits.shortTokens, limits.batchTokens)
+        limits.active = min(limits.active, model.limits.sequences)
         scheduler = Scheduler(limits: limits)
-        tokens.reserveCapacity(DraftBudget.maximumRows)
-        rows.reserveCapacity(DraftBudget.maximumRows)
+        tokens.reserveCapacity(EngineLimits.fewRows)
+        rows.reserveCapacity(EngineLimits.fewRows)
     }
 
     /// Numbers of passes and of processed tokens, for tests and reports.
@@ -50,7 +57,7 @@ final class Engine {
     ///
     /// - Throws: ``GenerationFailure/tooManyRequests(waiting:)``
     func submit(
-        _ work: any SequenceWork, in cache: KVCache, priority: Scheduler.Priority, signals: RequestSignals,
+        _ work: any SequenceWork, in cache: any SequenceMemory, priority: Scheduler.Priority, signals: RequestSignals,
         completion: @escaping (Result<Void, any Error>) -> Void
     ) throws(GenerationFailure) {
         lastID += 1
@@ -201,13 +208,14 @@ final class Engine {
     }
 
     private func begin(_ branch: WorkBranch, of job: Job) throws {
-        let cache = try job.cache.makeEmpty()
+        let own = job.cache
+        let cache = try model.makeMemory(capacity: own.capacity, format: own.format, adapter: own.adapter)
         let position = job.work.position ?? 0
         let contents = job.work.tokens(in: 0..<position) + job.tokens
         // Without memory for a copy, the tokens are computed.
-        let own = job.cache.reusablePrefix(of: Array(contents))
-        if own > 0, let room = memory.reserve(cache.bytesToCopy(own)) {
-            try? cache.copyPrefix(of: job.cache, count: own, in: room)
+        let known = own.reusablePrefix(of: Array(contents))
+        if known > 0, let room = memory.reserve(cache.bytesToCopy(known)) {
+            try? cache.copyPrefix(of: own, count: known, in: room)
         }
         try? memory.copyPrefix(to: cache, for: Array(contents), model: identity, user: ObjectIdentifier(self))
         let cached = cache.rewind(to: cache.reusablePrefix(of: Array(contents), limit: position))
@@ -262,7 +270,8 @@ final class Engine {
         // The buffers must not keep caches and requests alive while the engine is idle.
         defer {
             parts.removeAll(keepingCapacity: true)
-            rows.removeAll(keepingCapacity: true)
+            rows.removeAll()
+            choices.removeAll()
             states.removeAll(keepingCapacity: true)
             stateJobs.removeAll(keepingCapacity: true)
         }
@@ -353,32 +362,49 @@ final class Engine {
             switch job.wanted {
             case .last(let count):
                 for row in max(start, min(job.processed, job.tokens.count - count))..<job.processed {
-                    rows.append((job, first + row - start))
+                    rows.append(first + row - start, of: job)
                 }
             case .first(let count):
-                for row in start..<max(start, min(job.processed, count)) { rows.append((job, first + row - start)) }
-            default: break
+                for row in start..<max(start, min(job.processed, count)) { rows.append(first + row - start, of: job) }
+            case .candidates where job.remaining == 0: choices.append(first + chunk.count - 1, of: job)
+            case .candidates, .processOnly, .blocked: break
             }
         }
-        for start in stride(from: 0, to: rows.count, by: Scratch.maximumLogitRows) {
-            let count = min(Scratch.maximumLogitRows, rows.count - start)
-            model.pass.head(count: count) { rows[start + $0].row }
-            for index in 0..<count { take(rows[start + index].job, model.logits(index)) }
-        }
-        first = 0
+        take(rows, candidates: nil)
+        collectCandidates(of: choices.jobs)
+        take(choices, candidates: candidates)
         for chunk in chunks {
-            defer { first += chunk.count }
             guard let job = jobs[chunk.id] else { continue }
             if job.remaining > 0 {
                 schedule(job)
-                continue
+            } else if job.signals.isCancelled {
+                end(job, .failure(CancellationError()))
+            } else {
+                advance(job)
             }
-            if case .candidates(let tokens) = job.wanted {
-                model.pass.head(row: first + chunk.count - 1, candidates: tokens)
-                take(job, model.logits(0))
-            }
-            if job.signals.isCancelled { end(job, .failure(CancellationError())) }
-            if jobs[chunk.id] != nil { advance(job) }
+        }
+    }
+
+    /// The candidates of all jobs, each once and in ascending order: the rows of the output matrix are read once for all jobs.
+    private func collectCandidates(of jobs: [Job]) {
+        candidates.removeAll(keepingCapacity: true)
+        for job in jobs { if case .candidates(let tokens) = job.wanted { candidates += tokens } }
+        if jobs.count == 1 { return }
+        candidates.sort()
+        var count = 0
+        for index in candidates.indices where index == 0 || candidates[index] != candidates[count - 1] {
+            candidates[count] = candidates[index]
+            count += 1
+        }
+        candidates.removeLast(candidates.count - count)
+    }
+
+    private func take(_ wanted: LogitRows, candidates: [TokenID]?) {
+        let limit = model.limits.logitRows
+        for start in stride(from: 0, to: wanted.rows.count, by: limit) {
+            let part = start..<min(start + limit, wanted.rows.count)
+            model.computeLogits(ofRows: wanted.rows[part], candidates: candidates)
+            for index in part { take(wanted.jobs[index], model.logits(index - start)) }
         }
     }
 
@@ -389,11 +415,32 @@ final class Engine {
     }
 }
 
+/// Rows of a pass, and the jobs that take their logits.
+private struct LogitRows {
+    private(set) var rows: [Int] = []
+    private(set) var jobs: [Job] = []
+
+    mutating func append(_ row: Int, of job: Job) {
+        rows.append(row)
+        jobs.append(job)
+    }
+
+    mutating func removeAll() {
+        rows.removeAll(keepingCapacity: true)
+        jobs.removeAll(keepingCapacity: true)
+    }
+
+    mutating func reserveCapacity(_ count: Int) {
+        rows.reserveCapacity(count)
+        jobs.reserveCapacity(count)
+    }
+}
+
 /// Work that is being run.
 private final class Job {
     let id: Int
     let work: any SequenceWork
-    let cache: KVCache
+    let cache: any SequenceMemory
     var priority: Scheduler.Priority
     let signals: RequestSignals
     let completion: (Result<Void, any Error>) -> Void
@@ -409,9 +456,9 @@ private final class Job {
     /// Whether the work waits for something other than the model.
     var isBlocked = false
     /// The branch on which the work is, and its memory.
-    var branch: (id: WorkBranch, cache: KVCache)?
+    var branch: (id: WorkBranch, cache: any SequenceMemory)?
     /// The memory of the sequence or the branch on which the work is.
-    var current: KVCache { branch?.cache ?? cache }
+    var current: any SequenceMemory { branch?.cache ?? cache }
     /// The job whose first `count` tokens this one waits for.
     var source: (id: Int, count: Int)?
     /// The position at which the recurrent states are saved.
@@ -428,7 +475,7 @@ private final class Job {
     }
 
     init(
-        id: Int, _ work: any SequenceWork, _ cache: KVCache, _ priority: Scheduler.Priority, _ signals: RequestSignals,
+        id: Int, _ work: any SequenceWork, _ cache: any SequenceMemory, _ priority: Scheduler.Priority, _ signals: RequestSignals,
         _ completion: @escaping (Result<Void, any Error>) -> Void
     ) {
         self.id = id
@@ -437,7 +484,7 @@ private final class Job {
         self.priority = priority
         self.signals = signals
         self.completion = completion
-        tokens.reserveCapacity(DraftBudget.maximumRows)
+        tokens.reserveCapacity(EngineLimits.fewRows)
     }
 }
 

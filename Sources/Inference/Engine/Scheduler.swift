@@ -12,11 +12,11 @@ struct Scheduler {
         /// Requests that may wait.
         var waiting = 1_024
         /// Tokens of a batch.
-        var batchTokens = 256
+        var batchTokens = EngineLimits.passTokens
         /// Tokens of prompts in a batch that has tokens of generating requests too.
         var mixedTokens = 64
         /// A request with at most this number of tokens to process need not wait for its turn.
-        var shortTokens = 16
+        var shortTokens = EngineLimits.fewRows
     }
 
     /// The queue of waiting requests is full.
@@ -36,8 +36,20 @@ struct Scheduler {
         var remaining = 0
         /// A chunk must end after this number of tokens.
         var boundary = Int.max
+        /// Tokens that must be in one batch.
+        var whole: Range<Int>?
 
         var chunk: Int { min(remaining, boundary) }
+
+        /// The tokens of a chunk for which there is `room`, or 0 if they must not be divided.
+        ///
+        /// - Parameter most: the room of the whole batch, for tokens that must not be divided.
+        func chunk(room: Int, most: Int) -> Int {
+            let count = min(chunk, room)
+            guard let whole, whole.lowerBound < count, count < whole.upperBound else { return count }
+            if whole.lowerBound > 0 { return whole.lowerBound }
+            return whole.upperBound <= most ? min(whole.upperBound, chunk) : 0
+        }
     }
 
     let limits: Limits
@@ -48,6 +60,8 @@ struct Scheduler {
     private var passedOver = 0
     private var activations = 0
     private static let maximumPassedOver = 7
+    /// Whether the last batch had only tokens that had no room beside those of others.
+    private var wasAlone = false
 
     init(limits: Limits = Limits()) { self.limits = limits }
 
@@ -85,11 +99,16 @@ struct Scheduler {
         return active.last?.id
     }
 
-    /// Sets the number of tokens that a request needs processed. A chunk ends after `boundary` tokens at the latest.
-    mutating func setRemaining(_ count: Int, boundary: Int = .max, of id: Int) {
+    /// Sets the number of tokens that a request needs processed.
+    ///
+    /// - Parameters:
+    ///   - boundary: a chunk ends after this number of them at the latest.
+    ///   - whole: those that no chunk divides, at most ``Limits/batchTokens``. `boundary` is not among them.
+    mutating func setRemaining(_ count: Int, boundary: Int = .max, whole: Range<Int>? = nil, of id: Int) {
         guard let index = active.firstIndex(where: { $0.id == id }) else { return }
         active[index].remaining = count
         active[index].boundary = max(1, boundary)
+        active[index].whole = whole.flatMap { $0.count <= limits.batchTokens ? $0 : nil }
     }
 
     /// The chunks of the next batch, each of another request; none if nothing is to be processed. The caller sets the
@@ -101,19 +120,34 @@ struct Scheduler {
             chunks.append(Chunk(id: entry.id, count: entry.chunk))
             room -= entry.chunk
         }
+        var most = room
         if !chunks.isEmpty { room = min(room, limits.mixedTokens) }
-        let first = chunks.count
+        var first = chunks.count
+        var alone: Chunk?
         let isBackgroundDue = passedOver >= Self.maximumPassedOver
         let order: [Priority] = isBackgroundDue ? [.background, .interactive] : [.interactive, .background]
         for priority in order {
             for entry in active where entry.priority == priority && entry.remaining > limits.shortTokens && room > 0 {
-                let count = min(entry.chunk, room)
+                let count = entry.chunk(room: room, most: most)
+                guard count > 0 else {
+                    if priority == order[0], alone == nil {
+                        alone = Chunk(id: entry.id, count: entry.chunk(room: room, most: limits.batchTokens))
+                    }
+                    continue
+                }
                 chunks.append(Chunk(id: entry.id, count: count))
-                room -= count
+                most -= count
+                room = min(room - count, most)
             }
         }
+        // Tokens that must not be divided have every second batch if they have no room beside the others.
+        wasAlone = alone != nil && !wasAlone
+        if let alone, wasAlone {
+            chunks.removeAll(keepingCapacity: true)
+            chunks.append(alone)
+            first = 0
+        }
         let served = chunks[first...]
-        if served.isEmpty { return }
         var (waits, isServed) = (false, false)
         for entry in active where entry.priority == .background && entry.remaining > limits.shortTokens {
             if served.contains(where: { $0.id == entry.id }) { isServed = true } else { waits = true }

@@ -1,3 +1,4 @@
+internal import Files
 internal import Foundation
 
 /// Whether a file is the same as before, without reading it.
@@ -17,7 +18,7 @@ extension GGUFFile {
         return identity(of: states)
     }
 
-    private static func identity(of states: [[UInt64]]) -> UInt64 { Array(states.joined()).withUnsafeBytes { hash($0) } }
+    private static func identity(of states: [[UInt64]]) -> UInt64 { Array(states.joined()).withUnsafeBytes { FNV.hash($0) } }
 
     static func state(_ status: stat) -> [UInt64] {
         [
@@ -29,17 +30,10 @@ extension GGUFFile {
     /// The identity of a model's files, without reading them; nil if one cannot be examined.
     package static func identity(ofModel path: String) -> UInt64? { identity(of: ShardName(path)?.all ?? [path]) }
 
-    package static let emptyHash: UInt64 = 0xCBF2_9CE4_8422_2325
-
-    /// FNV-1a, of bytes after those whose hash is `state`.
-    package static func hash(_ bytes: some Sequence<UInt8>, after state: UInt64 = emptyHash) -> UInt64 {
-        bytes.reduce(state) { ($0 ^ UInt64($1)) &* 0x100_0000_01B3 }
-    }
-
     /// Identifies the contents of a model: the size, metadata and samples of the data of all its files. Copies of a model have the
     /// same fingerprint.
     package func fingerprint() throws(ModelError) -> String {
-        var state = try samples(after: Self.emptyHash)
+        var state = try samples(after: FNV.empty)
         for shard in laterShards { state = try shard.samples(after: state) }
         return String(state ^ UInt64(size), radix: 16)
     }
@@ -48,13 +42,13 @@ extension GGUFFile {
     private func samples(after start: UInt64) throws(ModelError) -> UInt64 {
         let samples = 64
         let length = min(source.size, 4096)
-        var state = Self.hash(header.bytes.prefix(1 << 20), after: start)
+        var state = FNV.hash(header.bytes.prefix(1 << 20), after: start)
         for index in 0..<samples {
             var sample = [UInt8](repeating: 0, count: length)
             try sample.withUnsafeMutableBufferPointer { buffer throws(ModelError) in
                 try source.read(into: UnsafeMutableRawBufferPointer(buffer), at: (source.size - length) / samples * index)
             }
-            state = Self.hash(sample, after: state)
+            state = FNV.hash(sample, after: state)
         }
         return state
     }

@@ -83,7 +83,7 @@ package final class AdapterFile: Sendable {
             }
         }
         // Rows of embeddings are looked up, not multiplied: a is B, and b is Aᵀ (see GGUFWriter).
-        let (aName, bName) = ("token_embd.weight.lora_a", "token_embd.weight.lora_b")
+        let (aName, bName) = (TensorName.tokenEmbedding.weight + ".lora_a", TensorName.tokenEmbedding.weight + ".lora_b")
         if let a = halves[aName], let b = halves[bName], a.columns == b.columns {
             halves[bName] = a
             halves[aName] = Half(rows: b.columns, columns: b.rows) { () throws(ModelError) in

@@ -10,16 +10,6 @@ struct Segment {
     let cache: KVCache
 }
 
-/// The residual stream of a row after a layer.
-struct RowState {
-    /// The index of the layer.
-    let layer: Int
-    /// The row of the batch.
-    let row: Int
-    /// `[width]`.
-    var values: [Float] = []
-}
-
 /// The forward pass of one batch of tokens through all layers of a shape, with activations in scratch memory. A batch has
 /// tokens of one or several sequences; the result of a row does not depend on the other sequences.
 struct ForwardPass {
@@ -144,40 +134,35 @@ struct ForwardPass {
         }
     }
 
-    /// Computes the logits of some rows of the last batch, at most ``Scratch/maximumLogitRows``, into the rows of
-    /// `scratch.logits`.
+    /// Computes the logits of some rows of the last batch, at most as many as fit, into the rows of `scratch.logits`.
     ///
-    /// - Parameter row: the row of the batch for each row of the logits.
-    func head(count: Int, row: (Int) -> Int) {
+    /// - Parameter candidates: the tokens whose logits are computed, in ascending order; the other logits remain unchanged. Nil for all.
+    func head(_ rows: ArraySlice<Int>, candidates: [TokenID]?) {
         let s = scratch
         precondition(!shape.isEncoder, "encoders have no memory for logits")
+        let (count, vocabulary) = (rows.count, shape.vocabularySize)
         // The rows of different sequences are not adjacent.
-        for index in 0..<count { (s.branch + index * width).update(from: s.residual + row(index) * width, count: width) }
+        for (index, row) in rows.enumerated() {
+            (s.branch + index * width).update(from: s.residual + row * width, count: width)
+        }
         normalizeForHead(s.branch, rows: count)
-        let vocabulary = shape.vocabularySize
         s.products[0] = product(headMatrix, into: s.logits, stride: vocabulary)
-        kernels.multiply(s.normed.rows, s.products, count: 1)
-        if let bias = weights.tensors.headBias { kernels.addBias(bias, to: s.logits, rows: count, columns: vocabulary) }
-        if shape.logitSoftCap > 0 { kernels.softCap(s.logits, Float(shape.logitSoftCap), count: count * vocabulary) }
-    }
-
-    /// Computes the logits of one row of the last batch for `candidates` only, in ascending order, into the first row of
-    /// `scratch.logits`. The other logits remain unchanged.
-    func head(row: Int, candidates: [TokenID]) {
-        let s = scratch
-        let vocabulary = shape.vocabularySize
-        let logits = s.logits
-        normalizeForHead(s.residual + row * width, rows: 1)
-        s.products[0] = product(headMatrix, into: logits, stride: vocabulary)
+        let (bias, cap) = (weights.tensors.headBias, Float(shape.logitSoftCap))
+        guard let candidates else {
+            kernels.multiply(s.normed.rows, s.products, count: 1)
+            if let bias { kernels.addBias(bias, to: s.logits, rows: count, columns: vocabulary) }
+            if cap > 0 { kernels.softCap(s.logits, cap, count: count * vocabulary) }
+            return
+        }
         kernels.multiply(s.normed.rows, s.products, rows: candidates)
-        if let bias = weights.tensors.headBias { for token in candidates { logits[Int(token)] += bias[Int(token)] } }
-        if shape.logitSoftCap > 0 {
-            let cap = Float(shape.logitSoftCap)
-            for token in candidates { logits[Int(token)] = cap * tanh(logits[Int(token)] / cap) }
+        for row in 0..<count {
+            let logits = s.logits + row * vocabulary
+            if let bias { for token in candidates { logits[Int(token)] += bias[Int(token)] } }
+            if cap > 0 { for token in candidates { logits[Int(token)] = cap * tanh(logits[Int(token)] / cap) } }
         }
     }
 
-    private func normalizeForHead(_ rows: UnsafePointer<Float>, rows count: Int) {
+    func normalizeForHead(_ rows: UnsafePointer<Float>, rows count: Int) {
         let s = scratch
         s.normed.set(rows: count, columns: width)
         normalize(rows, weights.tensors.outputNorm, into: s.normed)
@@ -187,112 +172,6 @@ struct ForwardPass {
         var matrix = weights.tensors.head
         matrix.scale *= Float(shape.logitScale)
         return matrix
-    }
-
-    /// Computes the vectors of the segments of the last batch: pooled, projected, and of length 1.
-    ///
-    /// - Parameter output: receives one vector for each segment, `[segments][embeddingWidth]`.
-    func pool(_ segments: [Segment], _ pooling: ModelShape.Pooling, into output: UnsafeMutablePointer<Float>) {
-        let s = scratch
-        for (index, segment) in segments.enumerated() {
-            let rows = s.residual + segment.firstRow * width
-            let pooled = s.branch + index * width
-            switch pooling {
-            case .first: pooled.update(from: rows, count: width)
-            case .last: pooled.update(from: rows + (segment.rows - 1) * width, count: width)
-            case .mean:
-                // The norm is part of each token's output.
-                if weights.tensors.outputNorm != nil { normalizeForHead(rows, rows: segment.rows) }
-                let outputs = weights.tensors.outputNorm == nil ? rows : s.normed.x
-                for column in 0..<width {
-                    var sum = 0.0
-                    for row in 0..<segment.rows { sum += Double(outputs[row * width + column]) }
-                    pooled[column] = Float(sum / Double(segment.rows))
-                }
-            }
-        }
-        if pooling != .mean, weights.tensors.outputNorm != nil {
-            normalizeForHead(s.branch, rows: segments.count)
-            s.branch.update(from: s.normed.x, count: segments.count * width)
-        }
-        var columns = width
-        for matrix in weights.tensors.projections {
-            s.gated.set(rows: segments.count, columns: columns)
-            s.gated.x.update(from: s.branch, count: segments.count * columns)
-            if quantizes { kernels.quantize(s.gated.rows) }
-            columns = Int(matrix.rows)
-            multiply(s.gated, product(matrix, into: s.branch))
-        }
-        for index in 0..<segments.count {
-            let vector = s.branch + index * columns
-            var squares = 0.0
-            for column in 0..<columns { squares += Double(vector[column]) * Double(vector[column]) }
-            let factor = squares > 0 ? Float(1 / squares.squareRoot()) : 0
-            for column in 0..<columns { output[index * columns + column] = vector[column] * factor }
-        }
-    }
-
-    // MARK: - Products
-
-    func product(
-        _ matrix: Matrix, into y: UnsafeMutablePointer<Float>, stride: Int? = nil, adding: Bool = false
-    ) -> Product {
-        Product(matrix: matrix, activations: nil, y: y, ldy: Int32(stride ?? Int(matrix.rows)), add: adding)
-    }
-
-    /// Up to four products of the same input. A variadic parameter would allocate an array.
-    func multiply(
-        _ input: RowBuffer, _ first: Product, _ second: Product? = nil, _ third: Product? = nil, _ fourth: Product? = nil
-    ) {
-        var count = 0
-        func add(_ product: Product?) {
-            guard let product else { return }
-            scratch.products[count] = product
-            count += 1
-        }
-        add(first)
-        add(second)
-        add(third)
-        add(fourth)
-        multiply(input, count: count)
-    }
-
-    /// Computes the first `count` of the scratch memory's products, with the adapters of the sequences.
-    private func multiply(_ input: RowBuffer, count: Int) {
-        let s = scratch
-        kernels.multiply(input.rows, s.products, count: count)
-        if s.adapted.isEmpty { return }
-        s.lowRank.removeAll(keepingCapacity: true)
-        for segment in s.adapted {
-            guard let adapter = segment.cache.adapter else { continue }
-            for index in 0..<count {
-                if let term = adapter.term(
-                    for: s.products[index], input.rows, firstRow: segment.firstRow, rows: segment.rows)
-                {
-                    s.lowRank.append(term)
-                }
-            }
-        }
-        kernels.addLowRankProducts(s.lowRank)
-    }
-
-    /// Computes the last product of a branch and adds it to the residual stream, after the bias and norm, if any.
-    func addToResidual(
-        _ matrix: Matrix, _ input: RowBuffer, bias: UnsafePointer<Float>?, norm: UnsafePointer<Float>?, _ batch: Batch
-    ) {
-        let s = scratch
-        if bias == nil, norm == nil {
-            var matrix = matrix
-            matrix.scale *= Float(shape.residualScale)
-            s.products[0] = product(matrix, into: s.residual, adding: true)
-            multiply(input, count: 1)
-            return
-        }
-        s.products[0] = product(matrix, into: s.branch)
-        multiply(input, count: 1)
-        kernels.addToResidual(
-            s.branch, bias: bias, norm: norm, epsilon: epsilon, scale: Float(shape.residualScale), to: s.residual,
-            rows: batch.rows, columns: width)
     }
 
     // MARK: - Attention
@@ -351,7 +230,7 @@ struct ForwardPass {
     /// - Parameters:
     ///   - rotation: the step for the whole batch; the fields of the cache and the segment are filled in here.
     ///   - attention: the same; heads and dimensions are those of the rotation.
-    private func attend(_ rotation: Rotation, _ attention: AttentionCall, layer: Int, _ batch: Batch) {
+    func attend(_ rotation: Rotation, _ attention: AttentionCall, layer: Int, _ batch: Batch) {
         for (index, segment) in batch.segments.enumerated() {
             let (cache, row) = (segment.cache, segment.firstRow)
             let stride = Int32(cache.valueStride(layer: layer))
@@ -389,7 +268,7 @@ struct ForwardPass {
     }
 
     /// The factors of queries, which depend on the position.
-    private func queryScales(_ temperature: ModelShape.Temperature?, _ batch: Batch) -> UnsafePointer<Float>? {
+    func queryScales(_ temperature: ModelShape.Temperature?, _ batch: Batch) -> UnsafePointer<Float>? {
         guard let temperature else { return nil }
         for segment in batch.segments {
             for index in 0..<segment.rows {
@@ -398,161 +277,6 @@ struct ForwardPass {
             }
         }
         return UnsafePointer(scratch.queryScale)
-    }
-
-    private func latentAttention(
-        _ a: ModelShape.LatentAttention, _ w: ModelTensors.LatentAttention, _ index: Int, _ batch: Batch,
-        _ postNorm: UnsafePointer<Float>?
-    ) {
-        let s = scratch
-        let rows = batch.rows
-        let (plain, rotated, rank, heads) = (a.plainDimension, a.rotaryDimension, a.kvRank, a.heads)
-        let (headWidth, keyWidth) = (plain + rotated, rank + rotated)
-        // Queries, through a low-rank latent if the model has one; and the shared latent of keys and values.
-        let plainQuery = s.mixerGate
-        if let down = w.queryDown {
-            s.latent.set(rows: batch.rows, columns: Int(down.rows))
-            multiply(s.normed, product(down, into: s.latent.x), product(w.keyValueDown, into: s.value))
-            kernels.normalize(
-                s.latent.x, w.queryDownNorm, epsilon: epsilon, to: s.latent.x, s.latent.rows, quantizes: quantizes)
-            multiply(s.latent, product(w.query, into: plainQuery))
-        } else {
-            multiply(s.normed, product(w.query, into: plainQuery), product(w.keyValueDown, into: s.value))
-        }
-        for row in 0..<batch.rows {
-            let latent = s.value + row * keyWidth
-            let key = s.key + row * keyWidth
-            kernels.normalizeRow(latent, w.keyValueNorm, epsilon: epsilon, count: rank, to: key)
-            (key + rank).update(from: latent + rank, count: rotated)
-            // The values are the latents; they overwrite rows that have been read already.
-            (s.value + row * rank).update(from: key, count: rank)
-        }
-        // Absorbed queries: the plain part of each query, multiplied by its head's key projection.
-        s.heads.set(rows: heads * batch.rows, columns: plain)
-        for head in 0..<heads {
-            kernels.copyRows(
-                Strided(plainQuery + head * headWidth, heads * headWidth),
-                to: Strided(s.heads.x + head * batch.rows * plain, plain), rows: rows, columns: plain)
-        }
-        multiplyHeads(w.keyUp, into: s.query, offset: keyWidth, stride: heads * keyWidth, batch)
-        for head in 0..<heads {
-            kernels.copyRows(
-                Strided(plainQuery + head * headWidth + plain, heads * headWidth),
-                to: Strided(s.query + head * keyWidth + rank, heads * keyWidth), rows: rows, columns: rotated)
-        }
-        let angles = s.angles[a.rotary]
-        var rotation = Rotation()
-        (rotation.q, rotation.k, rotation.v) = (s.query, s.key, s.value)
-        rotation.q_scale = queryScales(a.temperature, batch)
-        (rotation.cosine, rotation.sine) = (UnsafePointer(angles.cosine), UnsafePointer(angles.sine))
-        (rotation.heads, rotation.kv_heads) = (Int32(heads), 1)
-        (rotation.head_dim, rotation.value_dim) = (Int32(keyWidth), Int32(rank))
-        (rotation.pairs, rotation.first) = (Int32(angles.pairs), Int32(rank))
-        rotation.halves = shape.rotaries[a.rotary].halves
-        var attention = AttentionCall()
-        (attention.q, attention.out, attention.scale) = (UnsafePointer(s.query), s.mixerGate, Float(a.scale))
-        attention.rounds = quantizes
-        attend(rotation, attention, layer: index, batch)
-        s.heads.set(rows: heads * batch.rows, columns: rank)
-        for head in 0..<heads {
-            kernels.copyRows(
-                Strided(s.mixerGate + head * rank, heads * rank), to: Strided(s.heads.x + head * batch.rows * rank, rank),
-                rows: rows, columns: rank)
-        }
-        s.attended.set(rows: batch.rows, columns: heads * a.valueDimension)
-        multiplyHeads(w.valueUp, into: s.attended.x, offset: a.valueDimension, stride: heads * a.valueDimension, batch)
-        if quantizes { kernels.quantize(s.attended.rows) }
-        addToResidual(w.output, s.attended, bias: nil, norm: postNorm, batch)
-    }
-
-    /// Computes one product per head, with the rows of `scratch.heads`, which are ordered by head.
-    private func multiplyHeads(
-        _ matrices: [Matrix], into y: UnsafeMutablePointer<Float>, offset: Int, stride: Int, _ batch: Batch
-    ) {
-        let s = scratch
-        if quantizes { kernels.quantize(s.heads.rows) }
-        for (head, matrix) in matrices.enumerated() {
-            s.expertRows[head] = s.heads.slice(from: head * batch.rows, count: batch.rows)
-            s.products[head] = product(matrix, into: y + head * offset, stride: stride)
-            s.products[head].activations = UnsafePointer(s.expertRows + head)
-        }
-        kernels.multiply(s.heads.rows, s.products, count: matrices.count)
-    }
-
-    // MARK: - Recurrent layers
-
-    private func deltaNet(
-        _ d: ModelShape.DeltaNet, _ w: ModelTensors.DeltaNet, _ index: Int, _ batch: Batch, _ postNorm: UnsafePointer<Float>?
-    ) {
-        let s = scratch
-        multiply(
-            s.normed, product(w.mixed, into: s.query), product(w.gate, into: s.mixerGate), product(w.beta, into: s.key),
-            product(w.alpha, into: s.value))
-        s.attended.set(rows: batch.rows, columns: d.valueWidth)
-        for segment in batch.segments {
-            let row = segment.firstRow
-            let mixed = s.query + row * d.mixedWidth
-            kernels.convolve(
-                Strided(mixed, d.mixedWidth), state: segment.cache.convolution(layer: index), kernel: w.convolution, bias: nil,
-                rows: segment.rows, channels: d.mixedWidth, width: d.convolution, silu: true)
-            let call = DeltaNetCall(
-                mixed: mixed, beta: s.key + row * d.valueHeads, alpha: s.value + row * d.valueHeads, a: w.a, dt: w.dt,
-                gate: s.mixerGate + row * d.valueWidth, norm: w.norm, state: segment.cache.state(layer: index),
-                out: s.attended.x + row * d.valueWidth, epsilon: epsilon, rows: Int32(segment.rows),
-                key_heads: Int32(d.keyHeads), value_heads: Int32(d.valueHeads), key_dim: Int32(d.keyDimension),
-                value_dim: Int32(d.valueDimension), tiled: d.isTiled)
-            kernels.deltaNet(call)
-        }
-        if quantizes { kernels.quantize(s.attended.rows) }
-        addToResidual(w.output, s.attended, bias: nil, norm: postNorm, batch)
-    }
-
-    private func mamba(
-        _ m: ModelShape.Mamba, _ w: ModelTensors.Mamba, _ index: Int, _ batch: Batch, _ postNorm: UnsafePointer<Float>?
-    ) {
-        let s = scratch
-        multiply(s.normed, product(w.input, into: s.query))
-        kernels.copyRows(
-            Strided(s.query + m.inner, m.inputWidth), to: Strided(s.mixerGate, m.mixedWidth), rows: batch.rows,
-            columns: m.mixedWidth)
-        s.attended.set(rows: batch.rows, columns: m.inner)
-        for segment in batch.segments {
-            let input = s.query + segment.firstRow * m.inputWidth
-            let mixed = s.mixerGate + segment.firstRow * m.mixedWidth
-            kernels.convolve(
-                Strided(mixed, m.mixedWidth), state: segment.cache.convolution(layer: index), kernel: w.convolution,
-                bias: w.convolutionBias, rows: segment.rows, channels: m.mixedWidth, width: m.convolution, silu: true)
-            let call = MambaCall(
-                mixed: mixed, z: input, dt: input + m.inner + m.mixedWidth, dt_bias: w.dt, a: w.a, d: w.d, norm: w.norm,
-                state: segment.cache.state(layer: index), out: s.attended.x + segment.firstRow * m.inner, epsilon: epsilon,
-                rows: Int32(segment.rows), inner: Int32(m.inner), heads: Int32(m.heads), groups: Int32(m.groups),
-                state_size: Int32(m.stateSize), stride: Int32(m.inputWidth))
-            kernels.mambaScan(call)
-        }
-        if quantizes { kernels.quantize(s.attended.rows) }
-        addToResidual(w.output, s.attended, bias: nil, norm: postNorm, batch)
-    }
-
-    /// A gated short convolution (LFM 2): out = C ⊙ conv(B ⊙ x).
-    private func convolution(
-        _ taps: Int, _ w: ModelTensors.Convolution, _ index: Int, _ batch: Batch, _ postNorm: UnsafePointer<Float>?
-    ) {
-        let s = scratch
-        multiply(s.normed, product(w.input, into: s.query))
-        kernels.multiplyElements(
-            Strided(s.query, 3 * width), Strided(s.query + 2 * width, 3 * width), to: Strided(s.query, 3 * width),
-            rows: batch.rows, columns: width)
-        for segment in batch.segments {
-            kernels.convolve(
-                Strided(s.query + segment.firstRow * 3 * width, 3 * width), state: segment.cache.convolution(layer: index),
-                kernel: w.kernel, bias: nil, rows: segment.rows, channels: width, width: taps, silu: false)
-        }
-        s.attended.set(rows: batch.rows, columns: width)
-        kernels.multiplyElements(
-            Strided(s.query, 3 * width), Strided(s.query + width, 3 * width), to: Strided(s.attended.x, width),
-            rows: batch.rows, columns: width)
-        if quantizes { kernels.quantize(s.attended.rows) }
-        addToResidual(w.output, s.attended, bias: nil, norm: postNorm, batch)
     }
 
     // MARK: - Per-layer embeddings (Gemma 4)

@@ -24,7 +24,7 @@ package final class LowRankAdapter: Sendable {
     ///   - origins: where the matrices of the model come from.
     ///   - reserve: receives the bytes of the adapter; nil if nobody counts them.
     /// - Returns: nil if the adapter changes a matrix that is not used in the ordinary way, such as the embeddings, or has a
-    ///   rank above 256. Such an adapter must be merged into the weights.
+    ///   rank above ``EngineLimits/adapterRank``. Such an adapter must be merged into the weights.
     /// - Throws: ``ModelError`` if the adapter does not fit the model.
     init?(
         _ file: AdapterFile, for origins: [MatrixOrigin], model: GGUFFile, reserve: (Int) -> MemoryReservation? = { _ in nil }
@@ -39,7 +39,7 @@ package final class LowRankAdapter: Sendable {
         var places: [(matrix: Int, origin: MatrixOrigin, a: Int, b: Int)] = []
         for matrix in matrices {
             let origin = origins[matrix]
-            guard let size = file.sizes(of: origin.name), size.rank <= OperationLimits.rank else { return nil }
+            guard let size = file.sizes(of: origin.name), size.rank <= EngineLimits.adapterRank else { return nil }
             let (rank, padded) = (Self.padded(size.rank), Self.padded(origin.rowCount))
             let a = layout.reserve(size.columns * rank, of: Float.self)
             places.append((matrix, origin, a, layout.reserve(rank * padded, of: Float.self)))

@@ -1,4 +1,4 @@
-/// The shape of a decoder or encoder, read from a file: its layers, their structure, and the names of the tensors.
+/// The shape of a decoder or encoder, read from a file: its layers, their structure, and their tensors.
 ///
 /// One forward pass (``NeuralModel``) computes any shape; for each architecture, a function creates the shape from
 /// metadata (``ModelFamily``). All values are validated: sizes are positive and bounded, indices are valid.
@@ -20,8 +20,8 @@ package struct ModelShape: Sendable, Equatable {
     package var logitScale = 1.0
     /// The cap of logits, which become `cap·tanh(logit/cap)`; 0 for none.
     package var logitSoftCap = 0.0
-    /// The name of the norm before the output head; nil for none.
-    package var outputNorm: String? = "output_norm.weight"
+    /// The norm before the output head; nil for none.
+    package var outputNorm: TensorName? = .outputNorm
     /// The norm of the residual stream: `mixerNorm`, `residualNorm`, `outputNorm` and so on.
     package var norm = Norm.rms
     /// Whether every token attends to those after it too. Such a model computes embeddings and generates no text.
@@ -30,8 +30,8 @@ package struct ModelShape: Sendable, Equatable {
     package var positionCount = 0
     /// Whether the first row of `token_types.weight` is added to the token embeddings.
     package var hasTokenTypes = false
-    /// The name of the norm of the embeddings; nil for none.
-    package var embeddingNorm: String?
+    /// The norm of the embeddings; nil for none.
+    package var embeddingNorm: TensorName?
     /// How the outputs for the tokens of a text become one vector; nil for models that only generate text.
     package var pooling: Pooling?
     /// The matrices that the pooled vector is multiplied by, in order.
@@ -43,8 +43,8 @@ package struct ModelShape: Sendable, Equatable {
     package var layers: [Layer] = []
     /// The width of per-layer token embeddings (Gemma 4); 0 for none.
     package var perLayerWidth = 0
-    /// Names of layer tensors that files contain but the model does not use.
-    package var ignoredTensors: [String] = []
+    /// Whether files contain a bias of the attention's output that the model does not use.
+    package var ignoresOutputBias = false
 
     /// Rotary position embedding (RoFormer, arXiv:2104.09864).
     package struct Rotary: Sendable, Equatable {
@@ -58,10 +58,10 @@ package struct ModelShape: Sendable, Equatable {
         package var halves: Bool
         /// Whether the blended pairs of ``Scaling/yarn(factor:originalContext:fast:slow:)`` begin and end at whole numbers.
         package var roundsBlend = true
-        /// The name of a tensor with divisors of each pair's frequency.
-        package var factors: String?
-        /// The name of the tensor that is used instead for contexts larger than `originalContext`.
-        package var longFactors: String?
+        /// The tensor with divisors of each pair's frequency.
+        package var factors: TensorName?
+        /// The tensor that is used instead for contexts larger than `originalContext`.
+        package var longFactors: TensorName?
         package var originalContext = 0
         /// The pairs that are rotated by each coordinate of a position; nil if all are by the first one.
         package var sections: Sections?
@@ -106,23 +106,22 @@ package struct ModelShape: Sendable, Equatable {
     package enum Pooling: Sendable, Equatable { case mean, first, last }
 
     package struct Projection: Sendable, Equatable {
-        /// The name of the tensor.
-        package var name: String
+        package var name: TensorName
         /// The number of elements of the result.
         package var width: Int
     }
 
     package struct Layer: Sendable, Equatable {
         package var mixer: Mixer?
-        /// The name of the norm before the mixer; nil for none.
-        package var mixerNorm: String? = "attn_norm.weight"
-        /// The name of the norm of the mixer's output before it is added to the residual stream; nil for none.
-        package var mixerPostNorm: String?
-        /// The name of the norm of the residual stream after the mixer's output has been added; nil for none.
-        package var mixerResidualNorm: String?
+        /// The norm before the mixer; nil for none.
+        package var mixerNorm: TensorName? = .attentionNorm
+        /// The norm of the mixer's output before it is added to the residual stream; nil for none.
+        package var mixerPostNorm: TensorName?
+        /// The norm of the residual stream after the mixer's output has been added; nil for none.
+        package var mixerResidualNorm: TensorName?
         package var feedForward: FeedForward?
-        /// The name of a tensor with a single factor of the layer's output.
-        package var outputScale: String?
+        /// A tensor with a single factor of the layer's output.
+        package var outputScale: TensorName?
     }
 
     /// The part of a layer that combines information of several positions.
@@ -222,10 +221,10 @@ package struct ModelShape: Sendable, Equatable {
     }
 
     package struct FeedForward: Sendable, Equatable {
-        package var norm: String? = "ffn_norm.weight"
-        package var postNorm: String?
-        /// The name of the norm of the residual stream after the output has been added; nil for none.
-        package var residualNorm: String?
+        package var norm: TensorName? = .feedForwardNorm
+        package var postNorm: TensorName?
+        /// The norm of the residual stream after the output has been added; nil for none.
+        package var residualNorm: TensorName?
         package var dense: Dense?
         package var experts: Experts?
     }
@@ -235,11 +234,11 @@ package struct ModelShape: Sendable, Equatable {
         package var activation: Activation
         /// If false, the activation is applied to `up`.
         package var isGated = true
-        /// The suffix of the tensor names `ffn_gate`, `ffn_up` and `ffn_down`: `_shexp` for a shared expert.
-        package var suffix = ""
-        /// The name of a gate vector: the output is multiplied by the sigmoid of its dot product with the input.
-        package var outputGate: String?
-        package var postNorm: String?
+        /// Whether it is the shared expert beside routed ones, whose tensors have other names.
+        package var isShared = false
+        /// A gate vector: the output is multiplied by the sigmoid of its dot product with the input.
+        package var outputGate: TensorName?
+        package var postNorm: TensorName?
     }
 
     /// A mixture of experts (arXiv:1701.06538).
@@ -255,11 +254,11 @@ package struct ModelShape: Sendable, Equatable {
         package var scale = 1.0
         package var groups = 1
         package var usedGroups = 1
-        /// The name of a separate norm of the experts' input; nil for the norm of the feed-forward network.
-        package var norm: String?
-        package var postNorm: String?
-        /// The name of a tensor that scales the router's input, which is normalised and divided by √width (Gemma 4).
-        package var routerScale: String?
+        /// A separate norm of the experts' input; nil for the norm of the feed-forward network.
+        package var norm: TensorName?
+        package var postNorm: TensorName?
+        /// The tensor whose scale multiplies the router's input, which is normalised and divided by √width (Gemma 4).
+        package var routerScale: TensorName?
     }
 
     package enum Gating: Sendable, Equatable { case softmax, sigmoid, softmaxOfChosen }

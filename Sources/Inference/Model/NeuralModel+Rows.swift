@@ -11,8 +11,8 @@ extension NeuralModel {
             try forward(tokens[start..<end], cache: cache, wantsLogits: false, isCancelled: isCancelled)
             var row = max(start, first)
             while row < end, row < tokens.count - 1 {
-                let count = min(Scratch.maximumLogitRows, min(end, tokens.count - 1) - row)
-                pass.head(count: count) { row - start + $0 }
+                let count = min(limits.logitRows, min(end, tokens.count - 1) - row)
+                computeLogits(ofRows: Array(row - start..<row - start + count)[...], candidates: nil)
                 for index in 0..<count { try body(row + index, logits(index), tokens[row + index + 1]) }
                 row += count
             }

@@ -5,7 +5,7 @@ internal import Foundation
 /// ``CPUKernels``.
 ///
 /// Not thread-safe: all calls share scratch memory, so only one call may run at a time.
-package final class NeuralModel {
+package final class NeuralModel: TokenModel {
     package let shape: ModelShape
     let weights: Weights
     package let pool: WorkerPool
@@ -15,18 +15,14 @@ package final class NeuralModel {
     private var segments: [Segment] = []
     var pass: ForwardPass { ForwardPass(shape: shape, weights: weights, kernels: kernels, scratch: scratch) }
 
-    /// The maximum number of tokens per batch. Weights are read once per batch; with 256 rows, reading them is a small
-    /// part of the work already, so larger batches would not be faster.
-    package static let batchSize = 256
-
     /// - Parameters:
     ///   - adapter: an adapter to merge into the weights.
     ///   - cache: the cache of packed weights; nil for private memory. Not used with an adapter.
-    ///   - batchSize: the maximum number of tokens of a batch, if not ``batchSize``: an encoder needs all tokens of a text.
+    ///   - batchSize: the maximum number of tokens of a batch: an encoder needs all tokens of a text.
     ///   - isCancelled: asked before each tensor is packed; if it returns true, ``ModelError/cancelled`` is thrown.
     package init(
         file: GGUFFile, pool: WorkerPool, adapter: AdapterFile? = nil, cache: PackedCache? = nil,
-        batchSize: Int = NeuralModel.batchSize, isCancelled: @escaping () -> Bool = { false }
+        batchSize: Int = EngineLimits.passTokens, isCancelled: @escaping () -> Bool = { false }
     ) throws(ModelError) {
         shape = try ModelShape(file: file)
         weights = try Weights(file: file, shape: shape, pool: pool, adapter: adapter, cache: cache, isCancelled: isCancelled)
@@ -51,52 +47,113 @@ package final class NeuralModel {
     /// Whether the packed weights were read from the cache.
     package var wasCached: Bool { weights.wasCached }
 
-    /// The logits of row `index` of the last call of a `head` function or of `forward`, `[vocabulary]`; valid until the
-    /// next call.
-    func logits(_ index: Int) -> UnsafeMutableBufferPointer<Float> {
-        UnsafeMutableBufferPointer(start: scratch.logits + index * shape.vocabularySize, count: shape.vocabularySize)
+    var limits: TokenModelLimits {
+        TokenModelLimits(
+            passTokens: scratch.batch, sequences: EngineLimits.sequences,
+            logitRows: shape.isEncoder ? 0 : min(scratch.batch, EngineLimits.fewRows), vocabularySize: shape.vocabularySize,
+            contextLength: shape.contextLength)
     }
 
-    /// The logits after the last token passed to `forward`.
-    package var logits: UnsafeMutableBufferPointer<Float> { logits(0) }
-
-    /// Appends tokens to several caches, in one batch.
-    ///
-    /// - Parameters:
-    ///   - tokens: the tokens of all segments, at most ``batchSize``.
-    ///   - parts: the caches, each one once, with the numbers of their tokens, in the order of `tokens`.
-    ///   - isCancelled: called before every layer; if it returns true, the call throws `CancellationError`, and no token is
-    ///     appended (with recurrent layers, the cache is rewound to the last checkpoint).
-    /// - Precondition: the caches have capacity for the tokens, and pages: see ``KVCache/reserve(_:)``. Callers must check
-    ///   this, because they decide how to handle a full context.
-    func forward(
-        _ tokens: UnsafeBufferPointer<TokenID>, parts: [(cache: KVCache, count: Int)], isCancelled: () -> Bool
-    ) throws(CancellationError) {
-        var none: [RowState] = []
-        try forward(tokens, parts: parts, states: &none, isCancelled: isCancelled)
+    func makeMemory(
+        capacity: Int, format: CacheFormat, adapter: LowRankAdapter?
+    ) throws(ModelError) -> any SequenceMemory {
+        try KVCache(shape: shape, capacity: capacity, format: format, adapter: adapter)
     }
 
-    /// The same, and copies the residual stream of some rows into `states`.
+    // MARK: - Passes
+
     func forward(
-        _ tokens: UnsafeBufferPointer<TokenID>, parts: [(cache: KVCache, count: Int)], states: inout [RowState],
+        _ tokens: UnsafeBufferPointer<TokenID>, parts: [(cache: any SequenceMemory, count: Int)], states: inout [RowState],
         isCancelled: () -> Bool
     ) throws(CancellationError) {
-        precondition(tokens.count <= scratch.batch && parts.count <= OperationLimits.segments, "the caller divides the work")
         defer { segments.removeAll(keepingCapacity: true) }
         var row = 0
         for (cache, count) in parts {
-            precondition(cache.tokens.count + count <= cache.capacity, "the caller checks the context size")
-            precondition(cache.tokens.count + count <= cache.reservedPositions, "the caller reserves the pages")
+            guard let cache = cache as? KVCache else { preconditionFailure("a model processes memory that it made") }
             segments.append(Segment(firstRow: row, rows: count, position: cache.tokens.count, cache: cache))
             row += count
         }
+        try process(tokens, segments, states: &states, isCancelled: isCancelled)
+    }
+
+    /// The callers decide what happens if the context is full, so they check and reserve.
+    private func process(
+        _ tokens: UnsafeBufferPointer<TokenID>, _ segments: [Segment], states: inout [RowState], isCancelled: () -> Bool
+    ) throws(CancellationError) {
+        precondition(tokens.count <= scratch.batch && segments.count <= EngineLimits.sequences, "the caller divides the work")
+        for segment in segments {
+            precondition(segment.position + segment.rows <= segment.cache.capacity, "the caller checks the context size")
+            precondition(segment.position + segment.rows <= segment.cache.reservedPositions, "the caller reserves the pages")
+        }
         guard pass.run(tokens, segments: segments, states: &states, isCancelled: isCancelled) else {
-            for part in parts { part.cache.discardUnfinishedBatch() }
+            for segment in segments { segment.cache.discardUnfinishedBatch() }
             throw CancellationError()
         }
         for segment in segments {
             segment.cache.append(UnsafeBufferPointer(rebasing: tokens[segment.firstRow..<segment.firstRow + segment.rows]))
         }
+    }
+
+    func computeLogits(ofRows rows: ArraySlice<Int>, candidates: [TokenID]?) {
+        precondition(rows.count <= limits.logitRows, "the caller divides the rows")
+        pass.head(rows, candidates: candidates)
+    }
+
+    func logits(_ index: Int) -> HostLogits {
+        HostLogits(start: scratch.logits + index * shape.vocabularySize, count: shape.vocabularySize)
+    }
+
+    /// The logits after the last token passed to ``forward(_:cache:wantsLogits:candidates:isCancelled:)``.
+    package var logits: UnsafeMutableBufferPointer<Float> { logits(0) }
+
+    /// Appends `tokens` to the cache and computes the logits after the last one.
+    ///
+    /// - Parameter wantsLogits: false skips the output head if only the cache is needed.
+    /// - Parameter candidates: the tokens, in ascending order, whose logits are computed; the other logits remain
+    ///   unchanged. Nil for all tokens.
+    /// - Parameter isCancelled: called before every layer of every batch; if it returns true, the call throws
+    ///   `CancellationError` and the cache keeps the finished batches (with recurrent layers, only up to the last
+    ///   checkpoint).
+    /// - Throws: `CancellationError`, or ``ModelError/outOfMemory(bytes:)`` if a page of the cache cannot be allocated.
+    /// - Precondition: the cache has capacity for the tokens.
+    package func forward(
+        _ tokens: ArraySlice<TokenID>, cache: KVCache, wantsLogits: Bool = true, candidates: [TokenID]? = nil,
+        isCancelled: () -> Bool = { false }
+    ) throws {
+        var start = tokens.startIndex
+        while start < tokens.endIndex {
+            let end = min(start + scratch.batch, tokens.endIndex)
+            try cache.reserve(end - start)
+            var none: [RowState] = []
+            try tokens[start..<end].withUnsafeBufferPointer { batch in
+                try forward(batch, parts: [(cache, batch.count)], states: &none, isCancelled: isCancelled)
+            }
+            start = end
+        }
+        guard wantsLogits, !tokens.isEmpty else { return }
+        computeLogits(ofRows: [(tokens.count - 1) % scratch.batch], candidates: candidates)
+    }
+
+    /// Computes one vector of length 1 for each of several texts, in one batch.
+    ///
+    /// - Parameters:
+    ///   - tokens: the tokens of all texts; none may be empty.
+    ///   - parts: empty caches that share the memory of all layers, with the numbers of tokens.
+    ///   - output: receives `[parts][embeddingWidth]`.
+    func embed(
+        _ tokens: UnsafeBufferPointer<TokenID>, parts: [(cache: KVCache, count: Int)], pooling: ModelShape.Pooling,
+        into output: UnsafeMutablePointer<Float>, isCancelled: () -> Bool
+    ) throws(CancellationError) {
+        var row = 0
+        var segments: [Segment] = []
+        for (cache, count) in parts {
+            segments.append(Segment(firstRow: row, rows: count, position: 0, cache: cache))
+            row += count
+        }
+        var none: [RowState] = []
+        try process(tokens, segments, states: &none, isCancelled: isCancelled)
+        pass.pool(segments, pooling, into: output)
+        for part in parts { part.cache.rewind(to: 0, keepsPages: true) }
     }
 
     // MARK: - Measurements
@@ -130,75 +187,5 @@ package final class NeuralModel {
         kernels.observer = observer
         defer { kernels.observer = nil }
         try body()
-    }
-
-    // MARK: - Passes
-
-    /// Computes one vector of length 1 for each of several texts, in one batch.
-    ///
-    /// - Parameters:
-    ///   - tokens: the tokens of all texts; none may be empty.
-    ///   - parts: empty caches that share the memory of all layers, with the numbers of tokens.
-    ///   - output: receives `[parts][embeddingWidth]`.
-    func embed(
-        _ tokens: UnsafeBufferPointer<TokenID>, parts: [(cache: KVCache, count: Int)], pooling: ModelShape.Pooling,
-        into output: UnsafeMutablePointer<Float>, isCancelled: () -> Bool
-    ) throws(CancellationError) {
-        try forward(tokens, parts: parts, isCancelled: isCancelled)
-        var row = 0
-        var segments: [Segment] = []
-        for (cache, count) in parts {
-            segments.append(Segment(firstRow: row, rows: count, position: 0, cache: cache))
-            row += count
-        }
-        pass.pool(segments, pooling, into: output)
-        for part in parts { part.cache.rewind(to: 0, keepsPages: true) }
-    }
-
-    /// Appends `tokens` to the cache and computes the logits after the last one.
-    ///
-    /// - Parameter wantsLogits: false skips the output head if only the cache is needed.
-    /// - Parameter candidates: the tokens, in ascending order, whose logits are computed; the other logits remain
-    ///   unchanged. Nil for all tokens.
-    /// - Parameter isCancelled: called before every layer of every batch; if it returns true, the call throws
-    ///   `CancellationError` and the cache keeps the finished batches (with recurrent layers, only up to the last
-    ///   checkpoint).
-    /// - Throws: `CancellationError`, or ``ModelError/outOfMemory(bytes:)`` if a page of the cache cannot be allocated.
-    /// - Precondition: the cache has capacity for the tokens.
-    package func forward(
-        _ tokens: ArraySlice<TokenID>, cache: KVCache, wantsLogits: Bool = true, candidates: [TokenID]? = nil,
-        isCancelled: () -> Bool = { false }
-    ) throws {
-        var start = tokens.startIndex
-        while start < tokens.endIndex {
-            let end = min(start + scratch.batch, tokens.endIndex)
-            try tokens[start..<end].withUnsafeBufferPointer { batch in
-                try cache.reserve(batch.count)
-                try forward(batch, parts: [(cache, batch.count)], isCancelled: isCancelled)
-            }
-            start = end
-        }
-        guard wantsLogits, !tokens.isEmpty else { return }
-        let row = (tokens.count - 1) % scratch.batch
-        if let candidates {
-            pass.head(row: row, candidates: candidates)
-        } else {
-            pass.head(count: 1) { _ in row }
-        }
-    }
-
-    /// Appends `tokens`, at most one batch, to the cache. Returns the natural logarithm of the joint probability of all
-    /// of them but the first, each conditioned on all previous tokens. Overwrites `logits`.
-    package func logProbability(
-        of tokens: ArraySlice<TokenID>, cache: KVCache, isCancelled: () -> Bool = { false }
-    ) throws -> Double {
-        let tokens = tokens.prefix(scratch.batch)
-        try forward(tokens, cache: cache, wantsLogits: false, isCancelled: isCancelled)
-        var sum = 0.0
-        for (row, next) in tokens.dropFirst().enumerated() {
-            pass.head(count: 1) { _ in row }
-            sum += logits.logProbability(of: next)
-        }
-        return sum
     }
 }

@@ -23,9 +23,11 @@ struct ShapeReader {
         let predicted = try file.metadata.integer("\(architecture).nextn_predict_layers", in: 0...blocks - 1) ?? 0
         layers = blocks - predicted
         width = try required("embedding_length", 1...(1 << 18))
-        guard let embeddings = file.tensors["token_embd.weight"] else { throw .missing("tensor token_embd.weight") }
+        guard let embeddings = file.tensors[TensorName.tokenEmbedding.weight] else {
+            throw .missing("tensor \(TensorName.tokenEmbedding.weight)")
+        }
         guard embeddings.shape.count == 2, embeddings.shape[0] == width, (1...(1 << 24)).contains(embeddings.shape[1]) else {
-            throw .invalid(field: "tensor token_embd.weight", reason: "has the shape \(embeddings.shape)")
+            throw .invalid(field: "tensor \(TensorName.tokenEmbedding.weight)", reason: "has the shape \(embeddings.shape)")
         }
         vocabularySize = embeddings.shape[1]
     }
@@ -70,7 +72,12 @@ struct ShapeReader {
         return try perLayer(key, in: 0...1).map { $0.map { $0 == 1 } }
     }
 
-    func hasTensor(_ name: String, layer: Int) -> Bool { file.tensors["blk.\(layer).\(name)"] != nil }
+    func hasTensor(_ name: TensorName, _ part: TensorName.Part = .weight, layer: Int) -> Bool {
+        file.tensors[LayerNames(layer)(name, part)] != nil
+    }
+
+    /// A tensor outside of the layers if the file has it.
+    func ifPresent(_ name: TensorName) -> TensorName? { file.tensors[name.weight] == nil ? nil : name }
 
     // MARK: - Properties of most families
 
@@ -103,7 +110,7 @@ struct ShapeReader {
     }
 
     /// The attention of each layer; nil for layers with 0 heads or 0 KV heads.
-    func attention(halves: Bool, rotary: Int? = 0) throws(ModelError) -> [ModelShape.Attention?] {
+    func attention(rotary: Int? = 0) throws(ModelError) -> [ModelShape.Attention?] {
         let heads = try heads()
         let kvHeads = try perLayer("attention.head_count_kv", in: 0...1024) ?? heads
         let most = heads.max() ?? 1
@@ -138,9 +145,9 @@ struct ShapeReader {
     }
 
     /// The attention of each layer, in models where all layers must have one.
-    func requiredAttention(halves: Bool, rotary: Int? = 0) throws(ModelError) -> [ModelShape.Attention] {
+    func requiredAttention(rotary: Int? = 0) throws(ModelError) -> [ModelShape.Attention] {
         var result: [ModelShape.Attention] = []
-        for attention in try attention(halves: halves, rotary: rotary) {
+        for attention in try attention(rotary: rotary) {
             guard let attention else {
                 throw .invalid(field: "\(architecture).attention.head_count_kv", reason: "is 0 for a layer that needs attention")
             }
@@ -185,8 +192,8 @@ struct ShapeReader {
         case "longrope":
             // Short factors apply within the original context, long ones to larger contexts (arXiv:2402.13753).
             let trained = try integer("context_length", in: 1...(1 << 24)) ?? 2048
-            rotary.factors = file.tensors["rope_factors_short.weight"] == nil ? nil : "rope_factors_short.weight"
-            rotary.longFactors = file.tensors["rope_factors_long.weight"] == nil ? nil : "rope_factors_long.weight"
+            rotary.factors = ifPresent(.shortFactors)
+            rotary.longFactors = ifPresent(.longFactors)
             rotary.originalContext = try integer("rope.scaling.original_context_length", in: 1...(1 << 24)) ?? trained
         case "linear": rotary.scaling = factor == 1 ? .none : .linear(factor: factor)
         case "yarn":
@@ -202,7 +209,7 @@ struct ShapeReader {
             throw .unsupported(
                 field: "\(architecture).rope.scaling.type", value: other, supported: "none, linear, yarn, longrope")
         }
-        if rotary.factors == nil, file.tensors["rope_freqs.weight"] != nil { rotary.factors = "rope_freqs.weight" }
+        rotary.factors = rotary.factors ?? ifPresent(.rotaryFactors)
         rotary.sections = try sections()
         return rotary
     }

@@ -11,12 +11,11 @@ extension LoadedModel {
         for tokens: [TokenID], format: CacheFormat = .binary16, adapter: LowRankAdapter? = nil, to url: URL
     ) async throws -> Int {
         guard let identity = identity(with: adapter) else { return 0 }
-        let isUsable = { (cache: KVCache) in cache.isOf(format, adapter) }
         let found = try memory.withLongestPrefix(
-            of: tokens, model: contents, user: ObjectIdentifier(engine), where: isUsable
+            of: tokens, model: contents, user: ObjectIdentifier(engine), where: { $0.isOf(format, adapter) }
         ) { cache, count throws(ModelError) in
             // The copy shares the pages, so that the sequence can be used again immediately.
-            let copy = try cache.makeEmpty()
+            let copy = try model.makeMemory(capacity: cache.capacity, format: format, adapter: adapter)
             let bytes = copy.bytesToCopy(count)
             guard let room = memory.reserve(bytes) else { throw .outOfMemory(bytes: bytes) }
             try copy.copyPrefix(of: cache, count: count, in: room)
@@ -42,9 +41,10 @@ extension LoadedModel {
     ) async throws -> Int {
         guard let identity = identity(with: adapter) else { return 0 }
         let file = CacheFile(url: url, model: identity)
-        return try await EngineExecutor().run { [shape, memory, contents] in
+        nonisolated(unsafe) let model = model
+        return try await EngineExecutor().run { [memory, contents] in
             do {
-                let cache = try file.read(shape: shape, format: format, adapter: adapter) { bytes in
+                let cache = try file.read(for: model, format: format, adapter: adapter) { bytes in
                     guard let room = memory.reserve(bytes) else { throw NoRoom() }
                     return room
                 }

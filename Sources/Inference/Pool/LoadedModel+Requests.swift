@@ -17,7 +17,7 @@ extension LoadedModel {
         of continuation: [TokenID], after prompt: [TokenID], in sequence: SequenceState
     ) async throws -> Double {
         guard !prompt.isEmpty else { throw GenerationFailure.emptyPrompt }
-        let scored = Array(continuation.prefix(NeuralModel.batchSize - 1))
+        let scored = Array(continuation.prefix(EngineLimits.passTokens - 1))
         let count = prompt.count + 1 + scored.count
         guard count <= sequence.contextSize else {
             throw GenerationFailure.promptTooLong(tokens: count, contextSize: sequence.contextSize)

@@ -31,7 +31,8 @@ package actor LoadedModel {
     nonisolated let identity: UInt64?
     /// Identifies the contents among those whose sequences are in the same memory.
     nonisolated let contents: UInt64
-    private let model: NeuralModel
+    /// Computes in this actor; memory for sequences may be made on any thread.
+    nonisolated(unsafe) let model: any TokenModel
     let engine: Engine
     /// Whether a task runs the engine, and whether it counts as one that runs or waits in the memory.
     var isRunning = false
@@ -149,7 +150,7 @@ package actor LoadedModel {
     ) throws -> SequenceState {
         let size = min(max(1, contextSize), shape.contextLength)
         return SequenceState(
-            cache: try KVCache(shape: shape, capacity: size, format: format, adapter: adapter), contextSize: size,
+            cache: try model.makeMemory(capacity: size, format: format, adapter: adapter), contextSize: size,
             memory: memory, model: contents, isShared: sharesCache)
     }
 

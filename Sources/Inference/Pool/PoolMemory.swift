@@ -10,9 +10,9 @@ final class PoolMemory: Sendable {
     /// The keys and values of a sequence.
     private struct Cache {
         /// The sequence owns it until it removes the entry.
-        unowned let memory: KVCache
+        unowned let memory: any SequenceMemory
         /// Strong once the sequence is gone.
-        var kept: KVCache?
+        var kept: (any SequenceMemory)?
         /// Identifies the contents of the model.
         let model: UInt64
         /// Whether other sequences may copy from it, and it is kept when the sequence is gone.
@@ -85,6 +85,7 @@ final class PoolMemory: Sendable {
     ///   be used.
     /// - Returns: nil if there is no room.
     func reserve(_ bytes: Int, isLast: Bool = false) -> MemoryReservation? {
+        if bytes == 0 { return account.reserve(0, isLast: true) }
         let margin = isLast ? system.reserve / 8 : system.reserve
         repeat {
             let isThere = system.available().map { $0 - bytes >= margin } ?? true
@@ -160,8 +161,8 @@ final class PoolMemory: Sendable {
     }
 
     private enum Evicted {
-        case cache(KVCache)
-        case contents(KVCache.Contents)
+        case cache(any SequenceMemory)
+        case contents(Any)
         case model(any AnyObject & Sendable, source: String)
     }
 
@@ -255,7 +256,7 @@ final class PoolMemory: Sendable {
     // MARK: - Sequences
 
     /// Adds the memory of a sequence, which must be removed before it is freed.
-    func add(_ memory: KVCache, model: UInt64, isShared: Bool) {
+    func add(_ memory: any SequenceMemory, model: UInt64, isShared: Bool) {
         state.withLock { state in
             let now = state.value.tick()
             memory.registration = now
@@ -264,7 +265,7 @@ final class PoolMemory: Sendable {
     }
 
     /// The sequence is gone. Its memory is kept for others if it is shared and has contents.
-    func remove(_ memory: KVCache) {
+    func remove(_ memory: any SequenceMemory) {
         guard let id = memory.registration else { return }
         let isKept = !memory.isEmpty
         let removed = state.withLock { state -> Unchecked<Cache?> in
@@ -281,18 +282,18 @@ final class PoolMemory: Sendable {
     }
 
     /// Keeps memory that no sequence uses, for those whose tokens begin in the same way.
-    func keep(_ memory: KVCache, model: UInt64) {
+    func keep(_ memory: any SequenceMemory, model: UInt64) {
         add(memory, model: model, isShared: true)
         remove(memory)
     }
 
     /// An engine uses the memory from now on.
-    func beginUse(of memory: KVCache, by user: ObjectIdentifier) {
+    func beginUse(of memory: any SequenceMemory, by user: ObjectIdentifier) {
         guard let id = memory.registration else { return }
         state.withLock { $0.value.caches[id]?.user = user }
     }
 
-    func endUse(of memory: KVCache) {
+    func endUse(of memory: any SequenceMemory) {
         guard let id = memory.registration else { return }
         state.withLock { state in
             let now = state.value.tick()
@@ -303,7 +304,7 @@ final class PoolMemory: Sendable {
     }
 
     /// Whether other sequences may copy from this memory.
-    func isShared(_ memory: KVCache) -> Bool {
+    func isShared(_ memory: any SequenceMemory) -> Bool {
         guard let id = memory.registration else { return false }
         return state.withLock { $0.value.caches[id]?.isShared } ?? false
     }
@@ -312,7 +313,9 @@ final class PoolMemory: Sendable {
     /// more than ``minimumPrefixGain`` tokens. Called by the engine that uses `memory`.
     ///
     /// - Throws: ``ModelError/outOfMemory(bytes:)`` if there is no room for a copy.
-    func copyPrefix(to memory: KVCache, for tokens: [TokenID], model: UInt64, user: ObjectIdentifier) throws(ModelError) {
+    func copyPrefix(to memory: any SequenceMemory, for tokens: [TokenID], model: UInt64, user: ObjectIdentifier)
+        throws(ModelError)
+    {
         let known = memory.reusablePrefix(of: tokens)
         guard tokens.count - known > Self.minimumPrefixGain else { return }
         try withLongestPrefix(of: tokens, model: model, user: user, where: { $0 !== memory && $0.isCompatible(with: memory) }) {
@@ -329,8 +332,8 @@ final class PoolMemory: Sendable {
     /// - Parameter user: the engine of the model, on whose executor this is called.
     /// - Returns: nil if no memory begins with the tokens.
     func withLongestPrefix<Result>(
-        of tokens: [TokenID], model: UInt64, user: ObjectIdentifier, where isUsable: (KVCache) -> Bool,
-        _ body: (KVCache, Int) throws(ModelError) -> Result
+        of tokens: [TokenID], model: UInt64, user: ObjectIdentifier, where isUsable: (any SequenceMemory) -> Bool,
+        _ body: (any SequenceMemory, Int) throws(ModelError) -> Result
     ) throws(ModelError) -> Result? {
         let found = state.withLock { state in
             var best: (id: Int, count: Int)?
@@ -340,7 +343,7 @@ final class PoolMemory: Sendable {
                 if count > best?.count ?? 0 { best = (id, count) }
             }
             guard let best, let cache = state.value.caches[best.id] else {
-                return Unchecked<(id: Int, memory: KVCache, count: Int, wasIdle: Bool)?>(value: nil)
+                return Unchecked<(id: Int, memory: any SequenceMemory, count: Int, wasIdle: Bool)?>(value: nil)
             }
             state.value.caches[best.id]?.user = user
             return Unchecked(value: (best.id, cache.memory, best.count, cache.user == nil))

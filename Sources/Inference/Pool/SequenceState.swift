@@ -5,7 +5,7 @@ internal import AsyncLocks
 ///
 /// It does not hold the model, which may be freed and loaded again between two requests.
 package final class SequenceState: @unchecked Sendable {  // The cache is used under `lock`, on the engine's executor.
-    let cache: KVCache
+    let cache: any SequenceMemory
     package let contextSize: Int
     let lock = AsyncLock()
     package var adapter: LowRankAdapter? { cache.adapter }
@@ -16,7 +16,7 @@ package final class SequenceState: @unchecked Sendable {  // The cache is used u
     private let model: UInt64
 
     /// - Parameter isShared: whether other sequences may copy from the cache, also when this one is gone.
-    init(cache: KVCache, contextSize: Int, memory: PoolMemory, model: UInt64, isShared: Bool) {
+    init(cache: any SequenceMemory, contextSize: Int, memory: PoolMemory, model: UInt64, isShared: Bool) {
         (self.cache, self.contextSize, self.memory, self.model) = (cache, contextSize, memory, model)
         memory.add(cache, model: model, isShared: isShared)
     }

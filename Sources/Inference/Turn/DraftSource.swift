@@ -37,14 +37,11 @@ struct DraftBudget {
     /// measured). Every sequence waits for it.
     init(sequences: Int) {
         let row = 0.08
-        maximum = max(0, Self.maximumRows / sequences - 1)
+        maximum = max(0, EngineLimits.fewRows / sequences - 1)
         cost = row * Double(sequences) / (1 + row * Double(sequences - 1))
     }
 
     init(maximum: Int, cost: Double) { (self.maximum, self.cost) = (maximum, cost) }
-
-    /// The number of rows of a pass up to which proposals are processed.
-    static let maximumRows = 16
 }
 
 /// How often a proposed token was right. Older results count less.
@@ -75,7 +72,7 @@ struct Proposal {
     /// - Parameter draft: what proposes tokens; nil to propose nothing.
     init(_ draft: (any DraftSource)?) {
         self.draft = draft
-        if draft != nil { tokens.reserveCapacity(DraftBudget.maximumRows) }
+        if draft != nil { tokens.reserveCapacity(EngineLimits.fewRows) }
     }
 
     /// Ends the last proposal: its rows have been taken.

@@ -276,7 +276,7 @@ final class TurnDriver: SequenceWork {
         case .forced(let forced):
             accept(forced)
             // Long forced texts are processed in parts, so that other requests and a cancellation need not wait.
-            guard sequence.open >= NeuralModel.batchSize else { return nil }
+            guard sequence.open >= EngineLimits.passTokens else { return nil }
             sequence.name(into: &tokens)
             return .processOnly
         case .end(let end):

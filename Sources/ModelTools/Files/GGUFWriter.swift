@@ -1,3 +1,4 @@
+internal import Files
 package import Foundation
 internal import Inference
 
@@ -61,8 +62,7 @@ package struct GGUFWriter {
         check: (String) throws -> Void = { _ in }
     ) throws {
         let header = header()
-        let hash = header.reduce(0xCBF2_9CE4_8422_2325 as UInt64) { ($0 ^ UInt64($1)) &* 0x100_0000_01B3 }
-        var file = try PartFile(url, identity: source.map { "\(hash) \($0)" })
+        var file = try PartFile(url, identity: source.map { "\(FNV.hash(header)) \($0)" })
         do {
             try write(header, to: &file, progress)
             try file.finish(check)
@@ -172,7 +172,7 @@ extension GGUFWriter {
             var (a, aShape) = (pair.a, [pair.columns, pair.rank])
             var (b, bShape) = (pair.b, [pair.rank, pair.rows])
             // Rows of embeddings are looked up, not multiplied: llama.cpp looks up rows of a, which is B, and multiplies them by b, which is Aᵀ.
-            if pair.name == "token_embd.weight" {
+            if pair.name == TensorName.tokenEmbedding.weight {
                 (a, aShape) = (pair.b, [pair.rank, pair.rows])
                 (b, bShape) = (AdapterFile.transposed(pair.a, rows: pair.rank, columns: pair.columns), [pair.rank, pair.columns])
             }

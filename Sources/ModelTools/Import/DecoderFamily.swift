@@ -7,32 +7,32 @@ internal import JSON
 /// The names and changes are those of llama.cpp's converter, so that the files run there too.
 struct DecoderFamily {
     var architecture: String
-    /// Whether rows of queries and keys are stored in the order of adjacent pairs.
-    var permutes = false
     /// Whether 1 is added to the weights of norms.
     var shiftsNorms = false
     /// The share of a head's dimensions that is rotated, if the configuration does not say it; nil if the family writes it itself.
     var rotatedShare: Double? = 1
     /// The names that modules have in this family, without the layer.
-    var names: [String: String] = [:]
+    var names: [String: TensorName] = [:]
     /// The activation functions that the family computes with.
     var activations = ["silu", "swish"]
+    /// Whether rows of queries and keys become adjacent pairs.
+    var pairsRows: Bool { ModelFamily.pairsRows(architecture) }
     /// Adds what the family alone has.
     var metadata: @Sendable (ImportConfig, inout ImportFields) throws(ModelError) -> Void = { (_, _) throws(ModelError) in }
 
     /// By `model_type` of `config.json`.
     static let all: [String: DecoderFamily] = {
         var result: [String: DecoderFamily] = [
-            "llama": DecoderFamily(architecture: "llama", permutes: true),
-            "mistral": DecoderFamily(architecture: "llama", permutes: true),
-            "mixtral": DecoderFamily(architecture: "llama", permutes: true, metadata: experts),
-            "ministral3": DecoderFamily(architecture: "mistral3", permutes: true, metadata: ministral),
-            "smollm3": DecoderFamily(architecture: "smollm3", permutes: true, metadata: smollm3),
-            "minicpm": DecoderFamily(architecture: "minicpm", permutes: true, metadata: minicpm),
-            "granite": DecoderFamily(architecture: "granite", permutes: true, metadata: granite),
-            "granitemoe": DecoderFamily(architecture: "granitemoe", permutes: true, metadata: granite),
-            "granitemoeshared": DecoderFamily(architecture: "granitemoe", permutes: true, metadata: granite),
-            "granitemoehybrid": DecoderFamily(architecture: "granitehybrid", permutes: true, metadata: graniteHybrid),
+            "llama": DecoderFamily(architecture: "llama"),
+            "mistral": DecoderFamily(architecture: "llama"),
+            "mixtral": DecoderFamily(architecture: "llama", metadata: experts),
+            "ministral3": DecoderFamily(architecture: "mistral3", metadata: ministral),
+            "smollm3": DecoderFamily(architecture: "smollm3", metadata: smollm3),
+            "minicpm": DecoderFamily(architecture: "minicpm", metadata: minicpm),
+            "granite": DecoderFamily(architecture: "granite", metadata: granite),
+            "granitemoe": DecoderFamily(architecture: "granitemoe", metadata: granite),
+            "granitemoeshared": DecoderFamily(architecture: "granitemoe", metadata: granite),
+            "granitemoehybrid": DecoderFamily(architecture: "granitehybrid", metadata: graniteHybrid),
             "qwen2": DecoderFamily(architecture: "qwen2"),
             "qwen2_moe": DecoderFamily(architecture: "qwen2moe", metadata: qwen2moe),
             "qwen2_vl": DecoderFamily(architecture: "qwen2vl"), "qwen2_5_vl": DecoderFamily(architecture: "qwen2vl"),
@@ -52,7 +52,7 @@ struct DecoderFamily {
                     fields.set("attention.sliding_window", try config.integer("sliding_window") ?? 0)
                 }),
             "olmo2": DecoderFamily(
-                architecture: "olmo2", names: ["post_attention_layernorm": "post_attention_norm"], metadata: windows),
+                architecture: "olmo2", names: ["post_attention_layernorm": .postAttentionNorm], metadata: windows),
             "olmoe": DecoderFamily(
                 architecture: "olmoe",
                 metadata: { (config, fields) throws(ModelError) in
@@ -61,18 +61,18 @@ struct DecoderFamily {
                     try experts(config, &fields)
                 }),
             "ernie4_5": DecoderFamily(architecture: "ernie4_5"),
-            "seed_oss": DecoderFamily(architecture: "seed_oss", names: ["post_attention_layernorm": "post_attention_norm"]),
+            "seed_oss": DecoderFamily(architecture: "seed_oss", names: ["post_attention_layernorm": .postAttentionNorm]),
             "glm4": DecoderFamily(
                 architecture: "glm4", rotatedShare: 0.5,
-                names: ["post_self_attn_layernorm": "post_attention_norm", "post_mlp_layernorm": "post_ffw_norm"]),
+                names: ["post_self_attn_layernorm": .postAttentionNorm, "post_mlp_layernorm": .postFeedForwardNorm]),
             "exaone4": DecoderFamily(
-                architecture: "exaone4", names: ["post_attention_layernorm": "post_attention_norm"], metadata: windows),
+                architecture: "exaone4", names: ["post_attention_layernorm": .postAttentionNorm], metadata: windows),
             "hunyuan_v1_dense": DecoderFamily(
                 architecture: "hunyuan-dense",
-                names: ["self_attn.query_layernorm": "attn_q_norm", "self_attn.key_layernorm": "attn_k_norm"], metadata: hunyuan),
+                names: ["self_attn.query_layernorm": .queryNorm, "self_attn.key_layernorm": .keyNorm], metadata: hunyuan),
             "gemma": gemma("gemma"), "gemma2": gemma("gemma2"), "gemma3_text": gemma("gemma3"), "gemma4_text": gemma4,
             "gpt_oss": DecoderFamily(
-                architecture: "gpt-oss", names: ["post_attention_layernorm": "post_attention_norm"], metadata: gptOSS),
+                architecture: "gpt-oss", names: ["post_attention_layernorm": .postAttentionNorm], metadata: gptOSS),
             "lfm2": DecoderFamily(architecture: "lfm2", names: lfm2Names, metadata: lfm2),
             "lfm2_moe": DecoderFamily(
                 architecture: "lfm2moe", names: lfm2Names,
@@ -190,8 +190,10 @@ struct DecoderFamily {
     private static func windows(_ config: ImportConfig, _ fields: inout ImportFields) throws(ModelError) {
         guard let window = try config.integer("sliding_window", in: 0...(1 << 24)), window > 0 else { return }
         let layers = try config.layers
-        if fields.architecture == "exaone4", layers != 64 {
-            throw .unsupported(field: "sliding_window of config.json", value: "\(window)", supported: "64 layers, or none")
+        let large = ModelFamily.largeEXAONE.layers
+        if fields.architecture == "exaone4", layers != large {
+            // llama.cpp would leave the windows out.
+            throw .unsupported(field: "sliding_window of config.json", value: "\(window)", supported: "\(large) layers, or none")
         }
         fields.set("attention.sliding_window", window)
         if let types = try config.strings("layer_types") {
@@ -228,7 +230,7 @@ struct DecoderFamily {
     private static func deltaNet(_ architecture: String) -> DecoderFamily {
         DecoderFamily(
             architecture: architecture, shiftsNorms: true, rotatedShare: 0.25,
-            names: ["post_attention_layernorm": "post_attention_norm"]
+            names: ["post_attention_layernorm": .postAttentionNorm]
         ) {
             (config, fields) throws(ModelError) in
             let layers = try config.layers
@@ -258,7 +260,7 @@ struct DecoderFamily {
     private static func gemma(_ architecture: String) -> DecoderFamily {
         DecoderFamily(
             architecture: architecture, shiftsNorms: true, rotatedShare: nil,
-            names: architecture == "gemma" ? [:] : ["post_attention_layernorm": "post_attention_norm"],
+            names: architecture == "gemma" ? [:] : ["post_attention_layernorm": .postAttentionNorm],
             activations: ["gelu_pytorch_tanh", "gelu"]
         ) { (config, fields) throws(ModelError) in
             guard architecture != "gemma" else { return }
@@ -287,7 +289,8 @@ struct DecoderFamily {
             if let scalar = try config.number("query_pre_attn_scalar") {
                 let heads = try config.integer("num_attention_heads", in: 1...65_536) ?? 8
                 let dimension = try config.integer("head_dim") ?? 256
-                let usual = layers == 46 || layers == 62 ? try config.required("hidden_size") / heads : dimension
+                let usual =
+                    layers == ModelFamily.layersOf27B[architecture] ? try config.required("hidden_size") / heads : dimension
                 guard scalar == Double(usual) else {
                     throw .unsupported(field: "query_pre_attn_scalar", value: "\(scalar)", supported: "\(usual)")
                 }
@@ -296,7 +299,7 @@ struct DecoderFamily {
     }
 
     private static let gemma4 = DecoderFamily(
-        architecture: "gemma4", rotatedShare: nil, names: ["post_attention_layernorm": "post_attention_norm"],
+        architecture: "gemma4", rotatedShare: nil, names: ["post_attention_layernorm": .postAttentionNorm],
         activations: ["gelu_pytorch_tanh"]
     ) { (config, fields) throws(ModelError) in
         let layers = try config.layers
@@ -359,9 +362,9 @@ struct DecoderFamily {
         }
     }
 
-    private static let lfm2Names = [
-        "operator_norm": "attn_norm", "feed_forward.w1": "ffn_gate", "feed_forward.w2": "ffn_down", "feed_forward.w3": "ffn_up",
-        "self_attn.out_proj": "attn_output", "self_attn.q_layernorm": "attn_q_norm", "self_attn.k_layernorm": "attn_k_norm",
+    private static let lfm2Names: [String: TensorName] = [
+        "operator_norm": .attentionNorm, "feed_forward.w1": .gate, "feed_forward.w2": .down, "feed_forward.w3": .up,
+        "self_attn.out_proj": .attentionOutput, "self_attn.q_layernorm": .queryNorm, "self_attn.k_layernorm": .keyNorm,
     ]
 
     private static func lfm2(_ config: ImportConfig, _ fields: inout ImportFields) throws(ModelError) {

@@ -6,7 +6,7 @@ extension DecoderImport {
     /// The tensors of the GGUF form that a tensor of the Hugging Face form becomes.
     func changed(_ name: String, _ tensor: SourceTensor) throws(ModelError) -> [(name: String, tensor: SourceTensor)] {
         guard let (layer, module, _) = Self.parse(name) else { return [(try target(name), try shifted(name, tensor))] }
-        let block = "blk.\(layer)."
+        let names = LayerNames(layer)
         let shape = tensor.shape
         func refuse(_ reason: String = "") -> ModelError {
             .invalid(field: "tensor \(name)", reason: "has the shape \(shape)\(reason)")
@@ -14,7 +14,7 @@ extension DecoderImport {
         switch module {
         case "self_attn.q_proj", "self_attn.k_proj":
             let heads = module == "self_attn.q_proj" ? try heads : try keyHeads
-            if family.permutes { return [(try target(name), try paired(name, tensor, heads: heads))] }
+            if family.pairsRows { return [(try target(name), try paired(name, tensor, heads: heads))] }
             if family.architecture == "glm4", config.rope?["mrope_section"] != nil {
                 return [(try target(name), try halved(name, tensor))]
             }
@@ -26,39 +26,38 @@ extension DecoderImport {
             guard shape.count == 2, shape[0] == heads * (key + value) else { throw refuse(", for \(heads) heads") }
             return [
                 (
-                    block + "attn_k_b.weight",
+                    names(.keyUp),
                     tensor.rows([heads, key, shape[1]]) { $0 / key * (key + value) + $0 % key }.transposed()
                 ),
                 (
-                    block + "attn_v_b.weight",
+                    names(.valueUp),
                     tensor.rows([heads, value, shape[1]]) { $0 / value * (key + value) + key + $0 % value }
                 ),
             ]
         case "mlp.experts.gate_up_proj", "block_sparse_moe.experts.gate_up_proj", "feed_forward.experts.gate_up_proj",
             "block_sparse_moe.input_linear":
-            return try split(name, tensor, block + "ffn_gate_exps.weight", block + "ffn_up_exps.weight")
+            return try split(name, tensor, names(.expertGates), names(.expertUps))
         case "mlp.experts.gate_up_proj_bias":
             // Gate and up alternate.
             guard shape.count == 2, shape[1] % 2 == 0 else { throw refuse() }
             let width = shape[1] / 2
             let numbers = tensor.reshaped([shape[0] * shape[1], 1])
-            return ["gate", "up"].enumerated().map { offset, part in
+            return [TensorName.expertGates, .expertUps].enumerated().map { offset, name in
                 (
-                    block + "ffn_\(part)_exps.bias",
+                    names(name, .bias),
                     numbers.rows([shape[0] * width, 1]) { 2 * $0 + offset }.reshaped([shape[0], width])
                 )
             }
         case "mlp.experts.down_proj", "block_sparse_moe.experts.down_proj", "feed_forward.experts.down_proj":
             guard shape.count == 3 else { throw refuse() }
-            return [(block + "ffn_down_exps.weight", try isTransposed(name, tensor) ? tensor.transposed() : tensor)]
-        case "mlp.experts.down_proj_bias": return [(block + "ffn_down_exps.bias", tensor)]
+            return [(names(.expertDowns), try isTransposed(name, tensor) ? tensor.transposed() : tensor)]
+        case "mlp.experts.down_proj_bias": return [(names(.expertDowns, .bias), tensor)]
         case "shared_mlp.input_linear":
-            let suffix = try config.hasLocalExperts ? "_shexp" : ""
-            return try split(name, tensor, block + "ffn_gate\(suffix).weight", block + "ffn_up\(suffix).weight")
+            let isShared = try config.hasLocalExperts
+            return try split(name, tensor, names(isShared ? .sharedGate : .gate), names(isShared ? .sharedUp : .up))
         case "shared_mlp.output_linear":
-            let suffix = try config.hasLocalExperts ? "_shexp" : ""
-            return [(block + "ffn_down\(suffix).weight", tensor)]
-        case "linear_attn.in_proj_qkvz": return try ungrouped(name, tensor, block)
+            return [(names(try config.hasLocalExperts ? .sharedDown : .down), tensor)]
+        case "linear_attn.in_proj_qkvz": return try ungrouped(name, tensor, names)
         case _ where module.hasPrefix("linear_attn."): return [(try target(name), try recurrent(name, module, tensor))]
         case "mamba.A_log" where shape.count != 1, "mamba.D" where shape.count != 1: throw refuse()
         case "mamba.A_log": return [(try target(name), tensor.mapped { -exp($0) }.reshaped([shape[0], 1]))]
@@ -99,10 +98,7 @@ extension DecoderImport {
             throw .invalid(field: "tensor \(name)", reason: "has \(rows) rows, for \(heads) heads")
         }
         let dimension = rows / heads
-        return tensor.rows(tensor.shape) { row in
-            let (head, within) = row.quotientAndRemainder(dividingBy: dimension)
-            return head * dimension + within % 2 * (dimension / 2) + within / 2
-        }
+        return tensor.rows(tensor.shape) { ModelFamily.unpaired(row: $0, dimension: dimension) }
     }
 
     /// The opposite, for the rotated part of each head.
@@ -176,7 +172,7 @@ extension DecoderImport {
     }
 
     /// Qwen3-Next: the rows of each key head (query, key, values, gates) as rows of each kind.
-    private func ungrouped(_ name: String, _ tensor: SourceTensor, _ block: String) throws(ModelError)
+    private func ungrouped(_ name: String, _ tensor: SourceTensor, _ names: LayerNames) throws(ModelError)
         -> [(name: String, tensor: SourceTensor)]
     {
         let d = try deltaShape()
@@ -195,7 +191,7 @@ extension DecoderImport {
             return within / values * rows + 2 * d.key + within % values
         }
         let gates = tensor.rows([d.keyHeads * values, tensor.shape[1]]) { $0 / values * rows + 2 * d.key + values + $0 % values }
-        return [(block + "attn_qkv.weight", mixed), (block + "attn_gate.weight", gates)]
+        return [(names(.queryKeyValue), mixed), (names(.attentionGate), gates)]
     }
 
     /// The other tensors of a delta net. In Qwen 3.5, the value heads of a key head lie apart: head 0 of each key head, then head 1.
@@ -245,12 +241,12 @@ extension DecoderImport {
                 throw .invalid(field: "tensor \(name)", reason: "has the shape \(codes.shape), or its scales have another one")
             }
             let (experts, rows, across) = (codes.shape[0], codes.shape[1], codes.shape[2])
-            let parts = isDown ? ["down"] : ["gate", "up"]
+            let parts: [TensorName] = isDown ? [.expertDowns] : [.expertGates, .expertUps]
             for (offset, part) in parts.enumerated() {
                 let own = rows / parts.count
                 result.append(
                     GGUFWriter.Tensor(
-                        name: "blk.\(layer).ffn_\(part)_exps.weight", shape: [32 * across, own, experts], type: .mxfp4,
+                        name: LayerNames(layer)(part), shape: [32 * across, own, experts], type: .mxfp4,
                         blocks: { (range) throws -> [UInt8] in
                             var bytes: [UInt8] = []
                             bytes.reserveCapacity(range.count / 32 * 17)
@@ -298,21 +294,21 @@ extension DecoderImport {
                 let smooth = (original / length - low) / (high - low)
                 return Float(1 / ((1 - smooth) / factor + smooth))
             }
-            return [("rope_freqs.weight", values)]
+            return [(TensorName.rotaryFactors.weight, values)]
         case "longrope", "su":
             func values(_ key: String) throws(ModelError) -> [Float] {
                 guard case .array(let list)? = rope?[key] else { throw .missing("\(key) in config.json") }
                 return list.compactMap { $0.double.map(Float.init) }
             }
             return [
-                ("rope_factors_long.weight", try values("long_factor")),
-                ("rope_factors_short.weight", try values("short_factor")),
+                (TensorName.longFactors.weight, try values("long_factor")),
+                (TensorName.shortFactors.weight, try values("short_factor")),
             ]
         case "proportional":
             // Gemma 4 rotates the first frequencies of all; a huge factor stops the others.
             guard case .uint32(let dimension)? = try metadata()["rope.dimension_count"] else { return [] }
             let rotated = Int(try config.rotatedShare(or: 1) * Double(dimension) / 2)
-            return [("rope_freqs.weight", (0..<Int(dimension) / 2).map { $0 < rotated ? 1 : 1e30 })]
+            return [(TensorName.rotaryFactors.weight, (0..<Int(dimension) / 2).map { $0 < rotated ? 1 : 1e30 })]
         default: return []
         }
     }

@@ -142,7 +142,7 @@ struct DecoderImport {
         if self.weights.keys.contains(where: { $0.hasSuffix("kv_b_proj.weight") }) {
             notes.append("keys and values of latent attention apart")
         }
-        if family.permutes { notes.append("rows of queries and keys as adjacent pairs") }
+        if family.pairsRows { notes.append("rows of queries and keys as adjacent pairs") }
         if family.shiftsNorms { notes.append("1 added to norms") }
         if try !ropeFactors().isEmpty { notes.append("factors of the rotation computed") }
         if let window = config["sliding_window"]?.integer, (1..<4096).contains(window),
@@ -346,93 +346,51 @@ struct DecoderImport {
 
     private func entry(_ target: String, _ tensor: SourceTensor, _ type: TensorType?) throws(ModelError) -> GGUFWriter.Tensor {
         var shape = Array(tensor.shape.reversed())
-        if ["token_embd.weight", "per_layer_token_embd.weight"].contains(target) {
+        let name = TensorName(of: target)
+        if name == .tokenEmbedding || name == .perLayerEmbedding {
             guard shape.count == 2 else { throw .invalid(field: target, reason: "has the shape \(tensor.shape)") }
             shape[1] = min(shape[1], embeddingCount)
         }
         let keepsAll =
-            tensor.shape.count == 1 || target.hasSuffix("_norm.weight") || !target.hasSuffix(".weight")
-            || ["ffn_gate_inp", "ssm_conv1d", "shortconv.conv."].contains(where: target.contains)
+            tensor.shape.count == 1 || !target.hasSuffix(".weight") || name?.entry.precision == .kept
+            || name?.entry.precision == .keptInImport
         let wanted = type ?? tensor.type
         let own: TensorType = keepsAll ? .f32 : shape[0] % wanted.blockElements == 0 ? wanted : .f16
         return GGUFWriter.Tensor(name: target, shape: shape, type: own, values: tensor.values)
     }
 
-    /// The layer, the module and the kind of a name such as `model.layers.3.mlp.up_proj.weight`; parameters such as
-    /// `model.layers.3.layer_scalar` have no kind.
-    static func parse(_ name: String) -> (layer: Int, module: String, kind: String)? {
+    /// The layer, the module and the part of a name such as `model.layers.3.mlp.up_proj.weight`; parameters such as
+    /// `model.layers.3.layer_scalar` are no part of a module.
+    static func parse(_ name: String) -> (layer: Int, module: String, part: TensorName.Part)? {
         let parts = name.split(separator: ".", maxSplits: 3).map(String.init)
         guard parts.count == 4, parts[0] == "model", parts[1] == "layers", let layer = Int(parts[2]), layer >= 0 else {
             return nil
         }
-        for kind in [".weight", ".bias"] where parts[3].hasSuffix(kind) {
-            return (layer, String(parts[3].dropLast(kind.count)), kind)
+        for part in [TensorName.Part.weight, .bias] where parts[3].hasSuffix(part.rawValue) {
+            return (layer, String(parts[3].dropLast(part.rawValue.count)), part)
         }
-        return (layer, parts[3], "")
+        return (layer, parts[3], .whole)
     }
 
     /// What a tensor that remains one tensor is called; nil for unknown ones.
     func name(of name: String) -> String? {
-        if let target = Self.outside[name] { return target }
-        guard let (layer, module, kind) = Self.parse(name) else { return nil }
-        let part = kind.isEmpty ? Self.parameters[module] : (family.names[module] ?? Self.modules[module]).map { $0 + kind }
-        return part.map { "blk.\(layer).\($0)" }
+        if name.hasSuffix(".weight"), let target = TensorName.ofOutsideModule[String(name.dropLast(".weight".count))] {
+            return target.weight
+        }
+        guard let (layer, module, part) = Self.parse(name) else { return nil }
+        if part == .whole { return TensorName.ofParameter[module].map { LayerNames(layer)($0.name, $0.part) } }
+        return (family.names[module] ?? TensorName.ofModule[module]).map { LayerNames(layer)($0, part) }
     }
-
-    private static let outside = [
-        "model.embed_tokens.weight": "token_embd.weight", "model.norm.weight": "output_norm.weight",
-        "lm_head.weight": "output.weight", "model.embedding_norm.weight": "token_embd_norm.weight",
-        "model.embed_tokens_per_layer.weight": "per_layer_token_embd.weight",
-        "model.per_layer_model_projection.weight": "per_layer_model_proj.weight",
-        "model.per_layer_projection_norm.weight": "per_layer_proj_norm.weight",
-    ]
-
-    private static let modules = [
-        "input_layernorm": "attn_norm", "post_attention_layernorm": "ffn_norm", "pre_feedforward_layernorm": "ffn_norm",
-        "post_feedforward_layernorm": "post_ffw_norm", "ffn_norm": "ffn_norm",
-        "self_attn.q_proj": "attn_q", "self_attn.k_proj": "attn_k", "self_attn.v_proj": "attn_v",
-        "self_attn.o_proj": "attn_output",
-        "self_attn.qkv_proj": "attn_qkv", "self_attn.q_norm": "attn_q_norm", "self_attn.k_norm": "attn_k_norm",
-        "self_attn.q_a_proj": "attn_q_a", "self_attn.q_a_layernorm": "attn_q_a_norm", "self_attn.q_b_proj": "attn_q_b",
-        "self_attn.kv_a_proj_with_mqa": "attn_kv_a_mqa", "self_attn.kv_a_layernorm": "attn_kv_a_norm",
-        "mlp.gate_proj": "ffn_gate", "mlp.up_proj": "ffn_up", "mlp.down_proj": "ffn_down", "mlp.gate_up_proj": "ffn_up",
-        // Experts
-        "mlp.gate": "ffn_gate_inp", "mlp.router": "ffn_gate_inp", "feed_forward.gate": "ffn_gate_inp",
-        "router.proj": "ffn_gate_inp",
-        "block_sparse_moe.gate": "ffn_gate_inp", "block_sparse_moe.router.layer": "ffn_gate_inp",
-        "block_sparse_moe.router": "ffn_gate_inp",
-        "block_sparse_moe.output_linear": "ffn_down_exps", "mlp.shared_expert_gate": "ffn_gate_inp_shexp",
-        "mlp.shared_expert.gate_proj": "ffn_gate_shexp", "mlp.shared_expert.up_proj": "ffn_up_shexp",
-        "mlp.shared_expert.down_proj": "ffn_down_shexp", "mlp.shared_experts.gate_proj": "ffn_gate_shexp",
-        "mlp.shared_experts.up_proj": "ffn_up_shexp", "mlp.shared_experts.down_proj": "ffn_down_shexp",
-        // Recurrent layers and convolutions
-        "linear_attn.in_proj_qkv": "attn_qkv", "linear_attn.in_proj_z": "attn_gate", "linear_attn.in_proj_a": "ssm_alpha",
-        "linear_attn.in_proj_b": "ssm_beta", "linear_attn.in_proj_ba": "ssm_ba", "linear_attn.conv1d": "ssm_conv1d",
-        "linear_attn.norm": "ssm_norm", "linear_attn.out_proj": "ssm_out",
-        "mamba.in_proj": "ssm_in", "mamba.conv1d": "ssm_conv1d", "mamba.norm": "ssm_norm", "mamba.out_proj": "ssm_out",
-        "conv.in_proj": "shortconv.in_proj", "conv.conv": "shortconv.conv", "conv.out_proj": "shortconv.out_proj",
-        // Gemma 4
-        "per_layer_input_gate": "inp_gate", "per_layer_projection": "proj", "post_per_layer_input_norm": "post_norm",
-        "pre_feedforward_layernorm_2": "pre_ffw_norm_2", "post_feedforward_layernorm_1": "post_ffw_norm_1",
-        "post_feedforward_layernorm_2": "post_ffw_norm_2",
-    ]
-
-    /// Parameters that are neither weights nor biases of a module.
-    private static let parameters = [
-        "self_attn.sinks": "attn_sinks.weight", "mlp.gate.e_score_correction_bias": "exp_probs_b.bias",
-        "feed_forward.expert_bias": "exp_probs_b.bias", "layer_scalar": "layer_output_scale.weight",
-        "router.scale": "ffn_gate_inp.scale", "router.per_expert_scale": "ffn_down_exps.scale",
-        "experts.gate_up_proj": "ffn_gate_up_exps.weight", "experts.down_proj": "ffn_down_exps.weight",
-        "linear_attn.A_log": "ssm_a", "linear_attn.dt_bias": "ssm_dt.bias",
-        "mamba.A_log": "ssm_a", "mamba.D": "ssm_d", "mamba.dt_bias": "ssm_dt.bias",
-    ]
 
     /// The tensor that an expert's matrix is a part of, and the expert's number.
     private static func expert(_ name: String) -> (target: String, expert: Int)? {
-        guard let (layer, module, kind) = parse(name), kind == ".weight" else { return nil }
+        guard let (layer, module, part) = parse(name), part == .weight else { return nil }
         let parts = module.split(separator: ".").map(String.init)
-        let names = ["gate_proj": "gate", "up_proj": "up", "down_proj": "down", "w1": "gate", "w2": "down", "w3": "up"]
-        guard parts.count == 4, parts[1] == "experts", let expert = Int(parts[2]), let part = names[parts[3]] else { return nil }
-        return ("blk.\(layer).ffn_\(part)_exps.weight", expert)
+        let names: [String: TensorName] = [
+            "gate_proj": .expertGates, "up_proj": .expertUps, "down_proj": .expertDowns, "w1": .expertGates, "w2": .expertDowns,
+            "w3": .expertUps,
+        ]
+        guard parts.count == 4, parts[1] == "experts", let expert = Int(parts[2]), let name = names[parts[3]] else { return nil }
+        return (LayerNames(layer)(name), expert)
     }
 }

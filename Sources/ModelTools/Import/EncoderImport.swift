@@ -7,11 +7,11 @@ struct EncoderImport {
     struct Family: Sendable {
         var architecture: String
         /// Names of modules outside of the layers.
-        var outside: [String: String]
+        var outside: [String: TensorName]
         /// Where layers begin, such as `encoder.layer.`.
         var layers: String
         /// Names of modules in a layer.
-        var parts: [String: String]
+        var parts: [String: TensorName]
         /// What is before all names in some folders.
         var prefixes: [String]
         /// Parts that predict words or sentences, which embeddings do not need.
@@ -21,14 +21,14 @@ struct EncoderImport {
     private static let bert = Family(
         architecture: "bert",
         outside: [
-            "embeddings.word_embeddings": "token_embd", "embeddings.position_embeddings": "position_embd",
-            "embeddings.token_type_embeddings": "token_types", "embeddings.LayerNorm": "token_embd_norm",
+            "embeddings.word_embeddings": .tokenEmbedding, "embeddings.position_embeddings": .positionEmbedding,
+            "embeddings.token_type_embeddings": .tokenTypes, "embeddings.LayerNorm": .embeddingNorm,
         ],
         layers: "encoder.layer.",
         parts: [
-            "attention.self.query": "attn_q", "attention.self.key": "attn_k", "attention.self.value": "attn_v",
-            "attention.output.dense": "attn_output", "attention.output.LayerNorm": "attn_output_norm",
-            "intermediate.dense": "ffn_up", "output.dense": "ffn_down", "output.LayerNorm": "layer_output_norm",
+            "attention.self.query": .query, "attention.self.key": .key, "attention.self.value": .value,
+            "attention.output.dense": .attentionOutput, "attention.output.LayerNorm": .attentionOutputNorm,
+            "intermediate.dense": .up, "output.dense": .down, "output.LayerNorm": .layerOutputNorm,
         ],
         prefixes: ["bert.", "roberta."], heads: ["pooler.", "cls.", "lm_head."])
 
@@ -38,24 +38,25 @@ struct EncoderImport {
         "nomic_bert": Family(
             architecture: "nomic-bert",
             outside: [
-                "embeddings.word_embeddings": "token_embd", "embeddings.token_type_embeddings": "token_types",
-                "emb_ln": "token_embd_norm",
+                "embeddings.word_embeddings": .tokenEmbedding, "embeddings.token_type_embeddings": .tokenTypes,
+                "emb_ln": .embeddingNorm,
             ],
             layers: "encoder.layers.",
             parts: [
-                "attn.Wqkv": "attn_qkv", "attn.out_proj": "attn_output", "norm1": "attn_output_norm", "mlp.fc11": "ffn_up",
-                "mlp.fc12": "ffn_gate", "mlp.fc2": "ffn_down", "norm2": "layer_output_norm",
+                "attn.Wqkv": .queryKeyValue, "attn.out_proj": .attentionOutput, "norm1": .attentionOutputNorm, "mlp.fc11": .up,
+                "mlp.fc12": .gate, "mlp.fc2": .down, "norm2": .layerOutputNorm,
             ],
             prefixes: ["bert."], heads: ["pooler.", "cls."]),
         "modernbert": Family(
             architecture: "modern-bert",
             outside: [
-                "embeddings.tok_embeddings": "token_embd", "embeddings.norm": "token_embd_norm", "final_norm": "output_norm",
+                "embeddings.tok_embeddings": .tokenEmbedding, "embeddings.norm": .embeddingNorm, "final_norm": .outputNorm,
             ],
             layers: "layers.",
             parts: [
-                "attn.Wqkv": "attn_qkv", "attn.Wo": "attn_output", "attn_norm": "attn_norm", "mlp_norm": "ffn_norm",
-                "mlp.Wi": "ffn_up", "mlp.Wo": "ffn_down",
+                "attn.Wqkv": .queryKeyValue, "attn.Wo": .attentionOutput, "attn_norm": .attentionNorm,
+                "mlp_norm": .feedForwardNorm,
+                "mlp.Wi": .up, "mlp.Wo": .down,
             ],
             prefixes: ["model."], heads: ["head.", "decoder.", "classifier."]),
     ]
@@ -155,10 +156,10 @@ struct EncoderImport {
             guard (1...2).contains(source.shape.count), !tensor.isFloat8 else {
                 throw .invalid(field: "tensor \(name)", reason: "has the shape \(source.shape), or 8 bits")
             }
-            if target == "token_embd.weight", source.shape[0] > HuggingFaceFolder.maximumTokens {
+            if target == TensorName.tokenEmbedding.weight, source.shape[0] > HuggingFaceFolder.maximumTokens {
                 throw .invalid(field: "tensor \(name)", reason: "has \(source.shape[0]) rows")
             }
-            if target == "position_embd.weight" {
+            if target == TensorName.positionEmbedding.weight {
                 let skipped = try skippedPositions
                 guard source.shape.count == 2, source.shape[0] > skipped else {
                     throw .invalid(field: "tensor \(name)", reason: "has the shape \(source.shape)")
@@ -166,7 +167,7 @@ struct EncoderImport {
                 source = source.rows([source.shape[0] - skipped, source.shape[1]]) { $0 + skipped }
             }
             // The kernels of integer matrices need whole blocks.
-            let isMatrix = source.shape.count == 2 && target != "token_types.weight"
+            let isMatrix = source.shape.count == 2 && target != TensorName.tokenTypes.weight
             let fits = (source.shape.last ?? 1) % type.blockElements == 0
             result.append(
                 GGUFWriter.Tensor(
@@ -178,12 +179,15 @@ struct EncoderImport {
         let found = Set(result.map(\.name))
         for layer in 0..<(try config.layers) {
             for name in family.parts.values {
-                for kind in ["weight", "bias"] where !found.contains("blk.\(layer).\(name).\(kind)") {
-                    throw .missing("tensor blk.\(layer).\(name).\(kind)")
+                for part in [TensorName.Part.weight, .bias] where !found.contains(LayerNames(layer)(name, part)) {
+                    throw .missing("tensor \(LayerNames(layer)(name, part))")
                 }
             }
         }
-        for name in ["token_embd.weight", "position_embd.weight", "token_embd_norm.weight", "token_embd_norm.bias"]
+        for name in [
+            TensorName.tokenEmbedding.weight, TensorName.positionEmbedding.weight, TensorName.embeddingNorm.weight,
+            TensorName.embeddingNorm.bias,
+        ]
         where !found.contains(name) {
             throw .missing("tensor \(name)")
         }
@@ -194,22 +198,22 @@ struct EncoderImport {
     /// Values are most sensitive: with 8 bits, the lowest cosine with the original vectors of MiniLM falls from 0.9991 to 0.9984. Products
     /// with BF16 are twice as fast as with F16 where the processor has them.
     private static func type(of tensor: String, isMatrix: Bool, _ type: TensorType) -> TensorType {
-        switch tensor {
-        case "position_embd.weight": .f32
-        case "token_embd.weight" where type == .q8_0: .f16
-        case _ where type == .q8_0 && tensor.hasSuffix("attn_v.weight"): .bf16
+        switch TensorName(of: tensor) {
+        case .positionEmbedding: .f32
+        case .tokenEmbedding where type == .q8_0: .f16
+        case .value where type == .q8_0 && tensor.hasSuffix(".weight"): .bf16
         default: isMatrix ? type : .f32
         }
     }
 
     private func name(of path: String) -> String? {
         guard let dot = path.lastIndex(of: ".") else { return nil }
-        let (module, kind) = (String(path[..<dot]), String(path[dot...]))
-        guard kind == ".weight" || kind == ".bias" else { return nil }
-        if let name = family.outside[module] { return name + kind }
+        let module = String(path[..<dot])
+        guard let part = TensorName.Part(rawValue: String(path[dot...])), part == .weight || part == .bias else { return nil }
+        if let name = family.outside[module] { return name.part(part) }
         guard module.hasPrefix(family.layers) else { return nil }
         let parts = module.dropFirst(family.layers.count).split(separator: ".", maxSplits: 1)
         guard parts.count == 2, let layer = Int(parts[0]), layer >= 0 else { return nil }
-        return family.parts[String(parts[1])].map { "blk.\(layer).\($0)\(kind)" }
+        return family.parts[String(parts[1])].map { LayerNames(layer)($0, part) }
     }
 }

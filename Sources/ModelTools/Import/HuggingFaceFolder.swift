@@ -96,7 +96,7 @@ package struct HuggingFaceFolder: Sendable {
             fields = try encoder.metadata(limit: optionalJSON("sentence_bert_config.json")?["max_seq_length"]?.integer)
             fields.set("pooling_type", try pooling() ?? 1)
             writer.tensors = try encoder.tensors(type ?? .q8_0)
-            count = writer.tensors.first { $0.name == "token_embd.weight" }?.shape.last ?? 0
+            count = writer.tensors.first { $0.name == TensorName.tokenEmbedding.weight }?.shape.last ?? 0
         case .decoder(let family):
             let decoder = try DecoderImport(
                 family, config: config, weights: weights, tokens: TokenizerImport.count(tokenizer))

@@ -96,8 +96,9 @@ package enum QuantizationMix: String, CaseIterable, Sendable {
     /// The first tensor whose type has so few bits that it needs the importance of columns, as llama.cpp requires it too.
     package func needingImportance(_ types: [String: TensorType]) -> String? {
         types.filter { name, type in
-            let isTable = ["token_embd.weight", "per_layer_token_embd.weight", "output.weight"].contains(name)
-            return !isTable && ([.iq3_XXS, .iq2_S, .iq2_XS, .iq2_XXS].contains(type) || self == .q2_K_S && type == .q2_K)
+            let role = Self.role(name)
+            return role != .embedding && role != .output
+                && ([.iq3_XXS, .iq2_S, .iq2_XS, .iq2_XXS].contains(type) || self == .q2_K_S && type == .q2_K)
         }.keys.min()
     }
 
@@ -106,24 +107,9 @@ package enum QuantizationMix: String, CaseIterable, Sendable {
     /// The type of the more sensitive tensors in mixtures of two bits.
     private var twoBitsMore: TensorType { self == .iq2_S || self == .iq2_M ? .iq3_S : .q2_K }
 
-    private enum Role { case output, embedding, value, key, query, attentionOutput, up, gate, down, other }
-
-    private static func role(_ name: String) -> Role {
-        if name == "output.weight" { return .output }
-        if name == "token_embd.weight" || name == "per_layer_token_embd.weight" { return .embedding }
-        for part in ["attn_qkv.weight", "attn_kv_b.weight", "attn_v.weight"] where name.contains(part) { return .value }
-        if name.contains("attn_k.weight") { return .key }
-        if name.contains("attn_q.weight") { return .query }
-        if name.contains("attn_output.weight") { return .attentionOutput }
-        if name.contains("ffn_up") { return .up }
-        if name.contains("ffn_gate") { return .gate }
-        return name.contains("ffn_down") ? .down : .other
+    private static func role(_ name: String) -> TensorName.Role {
+        name.hasSuffix(".weight") ? TensorName(of: name)?.entry.role ?? .other : .other
     }
-
-    /// Parts of the names of matrices that keep their type: they are small, or choose experts.
-    private static let kept = [
-        "_norm.weight", "ffn_gate_inp.weight", "altup", "laurel", "per_layer_model_proj", "ssm_conv1d", "shortconv.conv.weight",
-    ]
 
     /// Whether a tensor of a model is written with another type.
     package static func isQuantized(_ tensor: GGUFTensor) -> Bool {
@@ -131,8 +117,9 @@ package enum QuantizationMix: String, CaseIterable, Sendable {
     }
 
     static func isQuantized(_ tensor: Tensor) -> Bool {
-        tensor.shape.count >= 2 && tensor.name.hasSuffix("weight") && tensor.name != "position_embd.weight"
-            && tensor.name != "token_types.weight" && !kept.contains { tensor.name.contains($0) }
+        let precision = TensorName(of: tensor.name)?.entry.precision ?? .asOthers
+        return tensor.shape.count >= 2 && tensor.name.hasSuffix("weight") && precision != .kept
+            && precision != .keptInQuantization
     }
 
     private static func layer(_ name: String) -> Int? {
@@ -186,7 +173,7 @@ package enum QuantizationMix: String, CaseIterable, Sendable {
     func types(_ tensors: [Tensor], _ model: Properties) -> [String: TensorType] {
         // Values and feed-forward networks are counted in the order of the layers.
         let tensors = tensors.sorted { (Self.layer($0.name) ?? -1, $0.name) < (Self.layer($1.name) ?? -1, $1.name) }
-        let isTied = !tensors.contains { $0.name == "output.weight" }
+        let isTied = !tensors.contains { $0.name == TensorName.output.weight }
         let values = tensors.count { Self.role($0.name) == .value }
         var (value, down) = (0, 0)
         var types: [String: TensorType] = [:]
@@ -212,7 +199,7 @@ package enum QuantizationMix: String, CaseIterable, Sendable {
     }
 
     private func type(
-        of role: Role, _ tensor: Tensor, _ model: Properties, isTied: Bool, place: (index: Int, count: Int),
+        of role: TensorName.Role, _ tensor: Tensor, _ model: Properties, isTied: Bool, place: (index: Int, count: Int),
         down: (index: Int, count: Int)
     ) -> TensorType {
         let hasImportance = model.hasImportance

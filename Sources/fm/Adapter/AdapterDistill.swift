@@ -1,4 +1,5 @@
 import ArgumentParser
+import Files
 import Foundation
 import FoundationModels
 import Inference
@@ -68,7 +69,7 @@ extension Adapter {
             let request = format.request(for: responseFormat) ?? ""
             let options =
                 answers + [request, learn ?? "-", "\(maxTokens)", filter ?? ""] + (try ModelChoice.identity())
-            let identity = "\(GGUFFile.hash(Array((parts + options).joined(separator: "\0").utf8)))"
+            let identity = "\(FNV.hash(Array((parts + options).joined(separator: "\0").utf8)))"
             if !FileManager.default.fileExists(atPath: out) { ftruncate(lock, 0) }
             let before = try Self.marks(state)
             guard before.isEmpty || before[0] == identity else {

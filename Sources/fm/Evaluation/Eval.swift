@@ -1,6 +1,7 @@
 import ArgumentParser
 import Embeddings
 import EvaluationCore
+import Files
 import Foundation
 import FoundationModels
 import FoundationModelsGGUF
@@ -260,7 +261,7 @@ struct Eval: AsyncParsableCommand {
 
     /// FNV-1a: another data set is a mistake, not an attack.
     private static func fingerprint(_ data: Data) -> String {
-        String(GGUFFile.hash(data), radix: 16)
+        String(FNV.hash(data), radix: 16)
     }
 
     /// Fingerprints of the files that answers and checks depend on.

@@ -1,4 +1,5 @@
 import ArgumentParser
+import Files
 import Foundation
 import FoundationModels
 import Inference
@@ -37,7 +38,7 @@ enum ModelChoice {
         try check()
         do {
             let model = try GGUFFile(path: ModelStore.systemModelPath).fingerprint()
-            return [model] + (try ModelStore.selectedAdapter.map { ["\(GGUFFile.hash(try TextFile.bytes($0)))"] } ?? [])
+            return [model] + (try ModelStore.selectedAdapter.map { ["\(FNV.hash(try TextFile.bytes($0)))"] } ?? [])
         } catch let error as ModelError { throw Model.fail(error) }
     }
 

@@ -1,4 +1,5 @@
 import ContextKit
+import Files
 import Foundation
 import Inference
 
@@ -183,7 +184,7 @@ struct PlaygroundProgram {
     }
 
     /// A short name that is the same for the same text.
-    private static func name(for text: String) -> String { String(GGUFFile.hash(text.utf8), radix: 36) }
+    private static func name(for text: String) -> String { String(FNV.hash(text.utf8), radix: 36) }
 
     /// Writes the files whose contents changed, so that the others are not compiled again, and removes those of an earlier run
     /// with more files.

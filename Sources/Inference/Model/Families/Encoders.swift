@@ -4,12 +4,12 @@ extension ModelFamily {
     /// BERT (arXiv:1810.04805) and its descendants MiniLM, BGE, E5, GTE: learned positions, layer norms after the branches.
     static func bert(_ r: ShapeReader) throws(ModelError) -> ModelShape {
         var shape = try encoder(r)
-        guard let positions = r.file.tensors["position_embd.weight"]?.shape.last, positions >= 1 else {
-            throw .missing("tensor position_embd.weight")
+        guard let positions = r.file.tensors[TensorName.positionEmbedding.weight]?.shape.last, positions >= 1 else {
+            throw .missing("tensor \(TensorName.positionEmbedding.weight)")
         }
         guard positions >= shape.contextLength else {
             throw .invalid(
-                field: "the shape of tensor position_embd.weight",
+                field: "the shape of tensor \(TensorName.positionEmbedding.weight)",
                 reason: "has \(positions) positions, fewer than \(r.architecture).context_length, \(shape.contextLength)")
         }
         shape.positionCount = positions
@@ -29,22 +29,19 @@ extension ModelFamily {
     static func modernBert(_ r: ShapeReader) throws(ModelError) -> ModelShape {
         var shape = try encoder(r)
         shape.hasTokenTypes = false
-        shape.outputNorm = "output_norm.weight"
+        shape.outputNorm = .outputNorm
         let dimension = try headDimension(r)
         var windowed = try r.rotary(dimensions: dimension, halves: true)
         shape.rotaries = [windowed]
         windowed.base = try r.number("rope.freq_base_swa") ?? windowed.base
-        shape.rotaries.append(windowed)
         shape.layers = try layers(r, activation: .exactGelu, isGated: true, rotary: 0)
         let windows = try r.windows(period: 3, denseFirst: true)
-        shape.changeAttention { attention, layer in
-            attention.window = windows[layer]
-            if windows[layer] != nil { attention.rotary = 1 }
-        }
+        shape.changeAttention { attention, layer in attention.window = windows[layer] }
+        shape.rotateWindows(windowed)
         for layer in shape.layers.indices {
-            shape.layers[layer].mixerNorm = layer == 0 ? nil : "attn_norm.weight"
+            shape.layers[layer].mixerNorm = layer == 0 ? nil : .attentionNorm
             shape.layers[layer].mixerResidualNorm = nil
-            shape.layers[layer].feedForward?.norm = "ffn_norm.weight"
+            shape.layers[layer].feedForward?.norm = .feedForwardNorm
             shape.layers[layer].feedForward?.residualNorm = nil
         }
         return shape
@@ -55,10 +52,10 @@ extension ModelFamily {
         var shape = try gemma3(r)
         shape.isEncoder = true
         shape.pooling = try r.pooling(default: .mean)
-        for name in ["dense_2.weight", "dense_3.weight"] {
-            guard let tensor = r.file.tensors[name] else { continue }
+        for name in [TensorName.projection2, .projection3] {
+            guard let tensor = r.file.tensors[name.weight] else { continue }
             guard tensor.shape.count == 2, (1...(1 << 16)).contains(tensor.shape[1]) else {
-                throw .invalid(field: "the shape of tensor \(name)", reason: "is \(tensor.shape)")
+                throw .invalid(field: "the shape of tensor \(name.weight)", reason: "is \(tensor.shape)")
             }
             shape.projections.append(ModelShape.Projection(name: name, width: tensor.shape[1]))
         }
@@ -72,25 +69,25 @@ extension ModelFamily {
         shape.norm = .layer
         shape.isEncoder = true
         shape.outputNorm = nil
-        shape.embeddingNorm = "token_embd_norm.weight"
-        shape.hasTokenTypes = r.file.tensors["token_types.weight"] != nil
+        shape.embeddingNorm = .embeddingNorm
+        shape.hasTokenTypes = r.ifPresent(.tokenTypes) != nil
         shape.pooling = try r.pooling(default: .mean)
         return shape
     }
 
     private static func headDimension(_ r: ShapeReader) throws(ModelError) -> Int {
-        try r.requiredAttention(halves: true)[0].keyDimension
+        try r.requiredAttention()[0].keyDimension
     }
 
     private static func layers(
         _ r: ShapeReader, activation: ModelShape.Activation, isGated: Bool, rotary: Int?
     ) throws(ModelError) -> [ModelShape.Layer] {
         let dense = try r.dense(activation: activation, isGated: isGated)
-        return try r.requiredAttention(halves: true, rotary: rotary).enumerated().map { layer, attention in
+        return try r.requiredAttention(rotary: rotary).enumerated().map { layer, attention in
             ModelShape.Layer(
-                mixer: .attention(attention), mixerNorm: nil, mixerResidualNorm: "attn_output_norm.weight",
+                mixer: .attention(attention), mixerNorm: nil, mixerResidualNorm: .attentionOutputNorm,
                 feedForward: ModelShape.FeedForward(
-                    norm: nil, residualNorm: "layer_output_norm.weight", dense: dense[layer]))
+                    norm: nil, residualNorm: .layerOutputNorm, dense: dense[layer]))
         }
     }
 }

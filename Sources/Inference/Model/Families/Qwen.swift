@@ -2,38 +2,27 @@
 
 extension ModelFamily {
     /// Qwen 2 and 2.5: biases of queries, keys and values, which are loaded if the file contains them.
-    static func qwen2(_ r: ShapeReader) throws(ModelError) -> ModelShape {
-        var shape = try llama(r)
-        shape.rotaries[0].halves = true
-        return shape
-    }
+    static func qwen2(_ r: ShapeReader) throws(ModelError) -> ModelShape { try r.decoder(halves: true) }
 
-    /// Qwen 3: each query and key head is normalised.
+    /// Qwen 3, also with experts: each query and key head is normalised.
     static func qwen3(_ r: ShapeReader) throws(ModelError) -> ModelShape {
-        var shape = try qwen2(r)
+        var shape = try r.decoder(halves: true, headNorm: .heads)
         shape.rotaries[0].sections?.isInterleaved = true
-        shape.changeAttention { $0.headNorm = .heads }
         return shape
     }
 
     /// Qwen 2 with experts: a gated shared expert; the routing weights are not normalised.
     static func qwen2moe(_ r: ShapeReader) throws(ModelError) -> ModelShape {
-        var shape = try qwen2(r)
+        var shape = try r.decoder(halves: true, normalizes: false)
         let shared = try r.required("expert_shared_feed_forward_length", in: 1...(1 << 20))
-        for layer in shape.layers.indices {
-            shape.layers[layer].feedForward?.experts?.normalizes = false
-            shape.layers[layer].feedForward?.dense = ModelShape.Dense(
-                width: shared, activation: .silu, suffix: "_shexp", outputGate: "ffn_gate_inp_shexp.weight")
-        }
+        shape.addSharedExpert(width: shared, outputGate: .sharedOutputGate)
         return shape
     }
-
-    static func qwen3moe(_ r: ShapeReader) throws(ModelError) -> ModelShape { try qwen3(r) }
 
     /// Qwen3-Next and Qwen 3.5: three gated delta net layers, then one gated attention layer, repeated.
     static func qwen35(_ r: ShapeReader) throws(ModelError) -> ModelShape {
         var shape = try r.base()
-        let attention = try r.requiredAttention(halves: true)
+        let attention = try r.requiredAttention()
         shape.rotaries = [try r.rotary(dimensions: attention[0].keyDimension, halves: true)]
         shape.rotaries[0].sections?.isInterleaved = true
         let inner = try r.required("ssm.inner_size", in: 1...(1 << 18))
@@ -58,12 +47,11 @@ extension ModelFamily {
             var attention = attention[layer]
             attention.headNorm = .heads
             attention.isGated = true
-            var feedForward = ModelShape.FeedForward(norm: "post_attention_norm.weight")
+            var feedForward = ModelShape.FeedForward(norm: .postAttentionNorm)
             if let experts {
                 feedForward.experts = experts
                 feedForward.dense = ModelShape.Dense(
-                    width: shared ?? experts.width, activation: .silu, suffix: "_shexp",
-                    outputGate: "ffn_gate_inp_shexp.weight")
+                    width: shared ?? experts.width, activation: .silu, isShared: true, outputGate: .sharedOutputGate)
             } else {
                 feedForward.dense = dense[layer]
             }

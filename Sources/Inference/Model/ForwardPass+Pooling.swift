@@ -1,0 +1,47 @@
+internal import CKernels  // structures of calls
+
+/// The vectors of encoders.
+extension ForwardPass {
+    /// Computes the vectors of the segments of the last batch: pooled, projected, and of length 1.
+    ///
+    /// - Parameter output: receives one vector for each segment, `[segments][embeddingWidth]`.
+    func pool(_ segments: [Segment], _ pooling: ModelShape.Pooling, into output: UnsafeMutablePointer<Float>) {
+        let s = scratch
+        for (index, segment) in segments.enumerated() {
+            let rows = s.residual + segment.firstRow * width
+            let pooled = s.branch + index * width
+            switch pooling {
+            case .first: pooled.update(from: rows, count: width)
+            case .last: pooled.update(from: rows + (segment.rows - 1) * width, count: width)
+            case .mean:
+                // The norm is part of each token's output.
+                if weights.tensors.outputNorm != nil { normalizeForHead(rows, rows: segment.rows) }
+                let outputs = weights.tensors.outputNorm == nil ? rows : s.normed.x
+                for column in 0..<width {
+                    var sum = 0.0
+                    for row in 0..<segment.rows { sum += Double(outputs[row * width + column]) }
+                    pooled[column] = Float(sum / Double(segment.rows))
+                }
+            }
+        }
+        if pooling != .mean, weights.tensors.outputNorm != nil {
+            normalizeForHead(s.branch, rows: segments.count)
+            s.branch.update(from: s.normed.x, count: segments.count * width)
+        }
+        var columns = width
+        for matrix in weights.tensors.projections {
+            s.gated.set(rows: segments.count, columns: columns)
+            s.gated.x.update(from: s.branch, count: segments.count * columns)
+            if quantizes { kernels.quantize(s.gated.rows) }
+            columns = Int(matrix.rows)
+            multiply(s.gated, product(matrix, into: s.branch))
+        }
+        for index in 0..<segments.count {
+            let vector = s.branch + index * columns
+            var squares = 0.0
+            for column in 0..<columns { squares += Double(vector[column]) * Double(vector[column]) }
+            let factor = squares > 0 ? Float(1 / squares.squareRoot()) : 0
+            for column in 0..<columns { output[index * columns + column] = vector[column] * factor }
+        }
+    }
+}

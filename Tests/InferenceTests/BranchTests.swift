@@ -1,0 +1,275 @@
+import Grammar
+import JSON
+import Synchronization
+import TestSupport
+import Testing
+
+@testable import Inference
+
+/// What is asked on a branch of a sequence, and turns that wait for their grammar.
+@Suite struct BranchTests {
+    /// Takes the logits after the last token of some texts: of the sequence, of branches, of the sequence again.
+    private final class Asking: SequenceWork {
+        struct Step {
+            var branch: WorkBranch?
+            /// All tokens of the sequence or the branch.
+            var tokens: [TokenID]
+        }
+
+        let prompt: [TokenID]
+        let wantsPromptLogits = true
+        private let steps: [Step]
+        private var current = -1
+        private(set) var logits: [[Float]] = []
+        /// The tokens that were in memory at the beginning and for each new branch.
+        private(set) var cached: [Int] = []
+
+        init(_ prompt: [TokenID], _ steps: [Step]) { (self.prompt, self.steps) = (prompt, steps) }
+
+        private var step: Step? { steps.indices.contains(current) ? steps[current] : nil }
+        var position: Int? { step.map { $0.tokens.count - 1 } }
+        func tokens(in range: Range<Int>) -> ArraySlice<TokenID> { (step?.tokens ?? prompt)[range] }
+        var branch: WorkBranch? { step?.branch }
+        func begin(cachedTokens: Int) { cached.append(cachedTokens) }
+
+        func next(_ tokens: inout [TokenID], draft: DraftBudget) -> WantedLogits? {
+            current += 1
+            guard let step else { return nil }
+            tokens += step.tokens.suffix(1)
+            return .last(1)
+        }
+
+        func take(_ row: UnsafeMutableBufferPointer<Float>) { logits.append(Array(row)) }
+    }
+
+    /// Branches give the logits of sequences of their own, and the sequence goes on as if nothing had been asked.
+    @Test(arguments: ["llama", "gemma4", "lfm2", "qwen35", "granitehybrid"].filter { ModelRecipe.names.contains($0) })
+    func branchesAreSequencesOfTheirOwn(name: String) throws {
+        let recipe = try ModelRecipe.load(name)
+        let file = try TemporaryFile(recipe.builder().bytes())
+        let model = try NeuralModel(file: GGUFFile(path: file.path), pool: WorkerPool(threads: 1))
+        let memory = PoolMemory()
+        let engine = Engine(model: model, memory: memory)
+        let all = recipe.tokens
+        let (prompt, more) = (Array(all[..<24]), Array(all[..<26]))
+        // After a part of the prompt, after all of it, after another prompt, and on the sequence in between.
+        let changed = Array(all[..<20]) + [(all[20] + 1) % 90, 7]
+        let appended = prompt + [9, 8, 7]
+        let other = Array(all[..<23].reversed())
+        let work = Asking(
+            prompt,
+            [
+                .init(branch: WorkBranch(number: 1, isKept: false), tokens: changed), .init(tokens: more),
+                .init(branch: WorkBranch(number: 2, isKept: false), tokens: appended),
+                .init(branch: WorkBranch(number: 2, isKept: false), tokens: appended + [3]),
+                .init(branch: WorkBranch(number: 3, isKept: true), tokens: other), .init(tokens: Array(all[..<27])),
+            ])
+        let cache = try KVCache(shape: model.shape, capacity: recipe.context)
+        let sequence = SequenceState(
+            cache: cache, contextSize: recipe.context, memory: memory, model: 0, isShared: true)
+        var result: Result<Void, any Error>?
+        try engine.submit(work, in: cache, priority: .interactive, signals: RequestSignals()) { result = $0 }
+        for _ in 0..<1_000 where result == nil { _ = engine.step() }
+        try #require(result).get()
+
+        func fresh(_ tokens: [TokenID]) throws -> [Float] {
+            let cache = try KVCache(shape: model.shape, capacity: recipe.context)
+            try model.forward(tokens[...], cache: cache)
+            return Array(model.logits)
+        }
+        let expected = try [prompt, changed, more, appended, appended + [3], other, Array(all[..<27])].map(fresh)
+        #expect(work.logits == expected)
+        #expect(cache.tokens == Array(all[..<27]))
+        if !cache.isRecurrent { #expect(work.cached == [0, 20, 24, 0]) }
+        // What is kept serves the next sequence that begins with it.
+        let kept = try memory.withLongestPrefix(
+            of: other, model: 0, user: ObjectIdentifier(engine), where: { _ in true }
+        ) { _, count in count }
+        #expect(kept == other.count)
+        withExtendedLifetime(sequence) {}
+    }
+
+    // MARK: Grammars that are being compiled
+
+    /// Opens once.
+    private final class Gate: Sendable {
+        private let state = Mutex((isOpen: false, waiting: [CheckedContinuation<Void, Never>]()))
+
+        func open() {
+            let waiting = state.withLock { state in
+                state.isOpen = true
+                return state.waiting
+            }
+            for continuation in waiting { continuation.resume() }
+        }
+
+        func wait() async {
+            await withCheckedContinuation { continuation in
+                let isOpen = state.withLock { state in
+                    if !state.isOpen { state.waiting.append(continuation) }
+                    return state.isOpen
+                }
+                if isOpen { continuation.resume() }
+            }
+        }
+    }
+
+    private struct Broken: Error {}
+
+    /// The prompt is processed while the grammar is compiled, other requests are answered, and the value is the same.
+    @Test func theEngineDoesNotWaitForGrammars() async throws {
+        let file = try TinyModel().file()
+        let model = try await LoadedModel.load(path: file.path, threads: 1)
+        let grammar = try Grammar(
+            .schema(try JSONParser.parse(#"{"type": "array", "items": {"enum": ["a", "b", "c"]}, "minItems": 3}"#)),
+            vocabulary: await model.grammarVocabulary)
+        let prompt = (1...40).map { TokenID($0) }
+        func answer(_ pending: PendingGrammar) async throws -> [TokenID] {
+            var request = GenerationRequest(tokens: prompt, sampling: .greedy, maximumTokens: 60)
+            request.grammar = pending
+            let sequence = try model.makeSequence(contextSize: 200, sharesCache: false)
+            return try await model.generateTurn(request, in: sequence) { _ in true }.tokens
+        }
+        let expected = try await answer(PendingGrammar(grammar))
+
+        let gate = Gate()
+        async let waiting = answer(
+            PendingGrammar {
+                await gate.wait()
+                return grammar
+            })
+        let before = await model.processed.tokens
+        await eventually { await model.processed.tokens >= before + prompt.count }
+        // Others are not held up, and afterwards the engine rests.
+        #expect(try await answer(PendingGrammar(grammar)) == expected)
+        gate.open()
+        #expect(try await waiting == expected)
+
+        await #expect(throws: Broken.self) { _ = try await answer(PendingGrammar { throw Broken() }) }
+
+        let never = Gate()
+        let cancelled = Task {
+            try await answer(
+                PendingGrammar {
+                    await never.wait()
+                    return grammar
+                })
+        }
+        let tokens = await model.processed.tokens
+        await eventually { await model.processed.tokens >= tokens + prompt.count }
+        cancelled.cancel()
+        await #expect(throws: CancellationError.self) { try await cancelled.value }
+        never.open()
+    }
+
+    // MARK: Models that were not trained to call tools
+
+    private func untrained(mustCall: Bool = false) throws -> ChatTurn {
+        let (weather, mail) = (try TurnTestTools.weather(), try TurnTestTools.mail())
+        var chat = ChatTurn()
+        chat.contextSize = 4_096
+        chat.tools.callable = [weather, mail]
+        chat.tools.mustCall = mustCall
+        chat.tools.message = TurnTestBytes.plain("Is it warm in Rome?")
+        chat.tools.recipients = [
+            TurnRecipient(tool: weather, prompt: TurnTestBytes.plain("To the weather: ")),
+            TurnRecipient(tool: mail, prompt: TurnTestBytes.plain("To the mail: ")),
+            TurnRecipient(tool: nil, prompt: TurnTestBytes.plain("To a friend: ")),
+        ]
+        let lists = try TurnTestTools.grammar(
+            .tools(
+                ToolGrammar(
+                    tools: [.init(name: weather.name, parameters: weather.parameters)], allowsText: false, maximumCount: 8)))
+        chat.callList = { tools, count in tools.map(\.name) == ["get_weather"] && count == 8 ? lists : nil }
+        return chat
+    }
+
+    /// Answers the questions to whom the message is.
+    private func decided(_ chat: ChatTurn, _ scores: [Double]) throws -> TestTurn {
+        var turn = TestTurn(chat: chat)
+        for (recipient, score) in zip(chat.tools.recipients, scores) {
+            let question = try #require(turn.step.phase?.question)
+            guard case .prompt(let prompt) = question.context, case .probability = question.value else {
+                Issue.record("not a question about a recipient")
+                break
+            }
+            #expect(prompt == recipient.prompt && question.tokens == chat.tools.message)
+            try turn.ends(PhaseEnd(reason: .endOfTurn, logValue: score))
+            turn.expectWritten("")
+        }
+        return turn
+    }
+
+    @Test func theMostProbableRecipientIsCalled() throws {
+        var turn = try decided(untrained(), [-20, -30, -25])
+        #expect(turn.step.phase?.output == .call && turn.step.phase?.maximumTokens == nil)
+        let call = #"{"name": "get_weather", "arguments": {"place": "Rome"}}"#
+        try turn.fills("[\(call), \(call)]")
+        // Equal calls are made once.
+        #expect(turn.calls.map(\.name) == ["get_weather"])
+        #expect(turn.calls.map(\.arguments.text) == [#"{"place":"Rome"}"#])
+        turn.expectEnd()
+    }
+
+    @Test func messagesToNobodyAreAnswered() throws {
+        let turn = try decided(untrained(), [-20, -30, -19])
+        #expect(turn.step.phase?.output == .answer && turn.step.phase?.isFree == true)
+    }
+
+    @Test func shortenedListsAreNoCalls() throws {
+        let turn = try decided(untrained(), [-20, -30, -25])
+        for reason in [StopReason.contextFull, .maximumTokens] {
+            var turn = turn
+            #expect(throws: GenerationFailure.argumentTooLong(tool: "get_weather", argument: nil, contextSize: 4_096)) {
+                try turn.ends(PhaseEnd(reason: reason, text: "[]"))
+            }
+        }
+        var full = turn
+        #expect(throws: GenerationFailure.grammarTooComplex) { try full.ends(PhaseEnd(reason: .grammarLimit, text: "[]")) }
+    }
+
+    /// The only tool of a request that must call one is not asked about.
+    @Test func theOnlyToolIsCalledAtOnce() throws {
+        var chat = try untrained(mustCall: true)
+        chat.tools.recipients.removeLast(2)
+        #expect(TestTurn(chat: chat).step.phase?.grammar != nil)
+        // Nothing can be said of an empty message.
+        chat = try untrained()
+        chat.tools.message = []
+        #expect(TestTurn(chat: chat).step.phase?.output == .answer)
+    }
+
+    // MARK: Answers from results
+
+    /// A model that says nothing after its calls is asked again, once.
+    @Test func nothingIsSaidTwice() throws {
+        var chat = try TurnTestTools.chat(TurnTestTemplate.hermes)
+        chat.tools.answerPrompt = TurnTestBytes.plain("Result")
+        var turn = TestTurn(chat: chat)
+        #expect(turn.step.phase?.output == .answer)
+        var said = turn
+        try said.writes("Warm.")
+        said.expectEnd()
+        try turn.ends(PhaseEnd(reason: .endOfTurn, tokens: TurnTestBytes.plain("\n"), isBlank: true))
+        #expect(turn.step.prompt == TurnTestBytes.plain("Result"))
+        try turn.ends(PhaseEnd(reason: .endOfTurn, isBlank: true))
+        turn.expectEnd()
+        #expect(turn.step.prompt == nil)
+    }
+
+    /// A call that has been made before is none, and the results are answered.
+    @Test func repeatedCallsAreFollowedByAnAnswer() throws {
+        var turn = try HermesCall.turn {
+            $0.tools.madeCalls = [
+                ChatToolCall(id: "0", name: "get_weather", arguments: .object([.init("place", .string("Rome"))]))
+            ]
+            $0.tools.answerPrompt = TurnTestBytes.plain("Result")
+        }
+        try turn.fills(#" {"place": "Rome"}"#)
+        #expect(turn.calls.isEmpty && turn.step.prompt == TurnTestBytes.plain("Result"))
+        #expect(turn.step.phase?.output == .answer && turn.step.phase?.callableTools.isEmpty == true)
+        try turn.writes("Warm.")
+        turn.expectEnd()
+        turn.expectWritten("Warm.")
+    }
+}
