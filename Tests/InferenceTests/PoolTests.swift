@@ -186,7 +186,9 @@ import Testing
         #expect(again.tokens == answer && again.usage.cachedTokens == request.tokens.count - 1)
     }
 
-    @Test("a file is loaded once, also by another path, and a file that replaces it is another model")
+    @Test(
+        "a file is loaded once, also by another path; a file that replaces it is another model, and one that is gone stays in memory"
+    )
     func filesAreModels() async throws {
         let file = try Self.tiny(1).file()
         let link = file.path + ".link"
@@ -201,6 +203,10 @@ import Testing
         try Data(Self.tiny(2).builder().bytes()).write(to: URL(filePath: file.path), options: .atomic)
         let replaced = try await pool.lease(path: file.path, threads: 1)
         #expect(replaced.model !== leases[0].model && !sequence.fits(replaced.model) && replaced.key != leases[0].key)
+        // Who uses a model goes on when its file is removed.
+        try FileManager.default.removeItem(atPath: file.path)
+        let again = try await pool.lease(path: file.path, threads: 1)
+        #expect(again.model === replaced.model && again.key == replaced.key)
     }
 
     @Test("a load waits until enough is idle, in order; who cancels it waits no longer, and it ends if nobody else does")

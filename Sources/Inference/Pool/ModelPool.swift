@@ -7,7 +7,7 @@ package struct ModelKey: Hashable, Sendable {
     let kind: Kind
     /// Of the model's files, and of the adapter that is merged into its weights; nil if one cannot be examined.
     let contents: UInt64?
-    /// Without contents, the paths.
+    /// The paths if the contents are not known.
     let source: String?
 
     init(_ kind: Kind, contents: UInt64?, source: String) {
@@ -153,7 +153,7 @@ package final class ModelPool: Sendable {
     ) {
         let known = loads.withLock { loads -> Result<(Loaded, ModelKey), any Error>? in
             if Task.isCancelled { return .failure(CancellationError()) }
-            if let model = memory.use(key) { return .success((model, key)) }
+            if let known = memory.use(key) { return .success((known.model, known.key)) }
             var running = loads.running[key] ?? Load(id: number)
             running.waiters[number] = waiter
             if isPrewarm { running.isKept = true }

@@ -205,13 +205,17 @@ final class PoolMemory: Sendable {
     /// The number of models in memory, for tests and reports.
     var modelCount: Int { state.withLock { $0.value.models.count } }
 
-    /// A model in memory, with a lease that ``endUse(of:_:)`` ends.
-    func use(_ key: ModelKey) -> (any AnyObject & Sendable)? {
+    /// A model in memory, with a lease that ``endUse(of:_:)`` ends. If the files are gone, it is the one that was read from them.
+    func use(_ key: ModelKey) -> (model: any AnyObject & Sendable, key: ModelKey)? {
         state.withLock { state in
             let now = state.value.tick()
+            let key =
+                key.source.flatMap { source in
+                    state.value.models.first { $0.key.kind == key.kind && $0.value.source == source && !$0.value.isStale }?.key
+                } ?? key
             state.value.models[key]?.users += 1
             state.value.models[key]?.lastUse = now
-            return state.value.models[key]?.model
+            return state.value.models[key].map { ($0.model, key) }
         }
     }
 
@@ -267,10 +271,9 @@ final class PoolMemory: Sendable {
     /// The sequence is gone. Its memory is kept for others if it is shared and has contents.
     func remove(_ memory: any SequenceMemory) {
         guard let id = memory.registration else { return }
-        let isKept = !memory.isEmpty
         let removed = state.withLock { state -> Unchecked<Cache?> in
             let now = state.value.tick()
-            guard isKept, state.value.caches[id]?.isShared == true else {
+            guard state.value.caches[id]?.isShared == true, !memory.tokens.isEmpty else {
                 return Unchecked(value: state.value.caches.removeValue(forKey: id))
             }
             state.value.caches[id]?.kept = memory
