@@ -112,12 +112,11 @@ int main(int count, char **arguments) {
     const ck_kernels *k = ck_kernels_best();
     if (!pool || !k) return 1;
     printf("%s\n\n| products, 1 thread (GOP/s) | 1 token | 8 tokens | 64 tokens |\n|---|---|---|---|\n", k->name);
-    static const struct { const char *name; ck_type type; int scale, minimum; } types[] = {
-        {"Q4_1", CK_TYPE_Q4_1, 0, 2}, {"Q8_0", CK_TYPE_Q8_0, 0, -1}, {"Q4_K", CK_TYPE_Q4_K, 0, 2}, {"Q5_K", CK_TYPE_Q5_K, 0, 2},
-        {"Q6_K", CK_TYPE_Q6_K, 208, -1},
+    static const struct { ck_type type; int scale, minimum; } types[] = {
+        {CK_TYPE_Q4_1, 0, 2}, {CK_TYPE_Q8_0, 0, -1}, {CK_TYPE_Q4_K, 0, 2}, {CK_TYPE_Q5_K, 0, 2}, {CK_TYPE_Q6_K, 208, -1},
     };
     for (size_t i = 0; i < sizeof types / sizeof *types; i++) {
-        printf("| %s ", types[i].name);
+        printf("| %s ", ck_type_name(types[i].type));
         for (int tokens = 1; tokens <= TOKENS; tokens *= 8)
             printf("| %.0f ", products(k, types[i].type, types[i].scale, types[i].minimum, tokens));
         printf("|\n");

@@ -170,7 +170,7 @@ TARGET INLINE void add_pairs_amx(ck_layout layout, const block_scales_amx *scale
 #pragma clang loop unroll(full)
     for (int t = 0; t < TOKENS; t++, starts += 2 * stride, factors += stride) {
         __m512i first = _mm512_load_si512(sums[0][t]), second = _mm512_load_si512(sums[1][t]);
-        if (layout == CK_LAYOUT_Q6_K) {
+        if (layout_offset(layout) > 0) {
             first = _mm512_add_epi32(first, _mm512_set1_epi32(starts[0]));
             second = _mm512_add_epi32(second, _mm512_set1_epi32(starts[2]));
         }
@@ -229,7 +229,7 @@ TARGET INLINE void tokens_amx(ck_layout layout, const ck_matrix *m, int32_t pane
         .row_bytes = {64, 64, 64, 64, bytes, bytes, 64, 64},
         .rows = {TOKENS, TOKENS, TOKENS, TOKENS, TOKENS, TOKENS, rows_of_codes, rows_of_codes},
     };
-    bool sums_blocks = a->unit && ck_layout_sums_blocks(layout);
+    bool sums_blocks = layout_sums_blocks(layout) && a->unit;
     if (sums_blocks) shapes = block_shapes;
     _tile_loadconfig(&shapes);
     const uint8_t *w = m->data + (size_t)panel * m->panel_bytes;
@@ -264,11 +264,13 @@ TARGET INLINE void tokens_amx(ck_layout layout, const ck_matrix *m, int32_t pane
 }
 
 TARGET void ck_panel_amx(const ck_matrix *m, int32_t panel, const ck_activations *a, float *y, int32_t ldy, bool add) {
-    int32_t tiled = !layout_is_integer(m->layout) ? 0 : a->count / TOKENS * TOKENS;
-    if (tiled > 0) {
-#define BODY(layout) tokens_amx(layout, m, panel, a, y, ldy, add); break
-        FOR_INTEGER_LAYOUT(m->layout, BODY)
-#undef BODY
+    int32_t tiled = a->count / TOKENS * TOKENS;
+    switch (m->layout) {
+#define CASE(name, ...) \
+    case CK_LAYOUT_##name: if (tiled > 0) tokens_amx(CK_LAYOUT_##name, m, panel, a, y, ldy, add); break;
+        CK_LAYOUTS(CASE)
+#undef CASE
+        CK_FLOAT_CASES tiled = 0;
     }
     if (tiled == a->count) return;
     size_t columns = (size_t)a->columns, at = (size_t)tiled, blocks = columns / 32;

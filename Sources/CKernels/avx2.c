@@ -48,15 +48,11 @@ typedef struct {
     __m256 scales[GROUPS][2][2], minima[GROUPS][2][2];  // [group][part][half of the rows]
 } unpacked_avx2;
 
-/// The number of steps of four columns whose products can be added as 16-bit integers without overflow.
+/// The number of steps of four columns whose products can be added as 16-bit integers without overflow, a power of two: each adds two
+/// products of a code with at most 127. 8-bit codes are at most 128 as signed values.
 INLINE int safe_steps_avx2(ck_layout layout) {
-    if (layout_offset_shift(layout) == 7) return 1;  // 2 · 128 · 127 in each step
-    if (layout == CK_LAYOUT_MXFP4) return 4;         // 4 · 2 · 28 · 127
-    switch (layout_bits(layout)) {
-        case 6: return 2;   // 2 · 2 · 63 · 127
-        case 5: return 4;   // 4 · 2 · 31 · 127
-        default: return 8;  // 8 · 2 · 15 · 127
-    }
+    int largest = layout_offset_shift(layout) == 7 ? 128 : layout_largest(layout), steps = INT16_MAX / (2 * 127 * largest);
+    return steps >= 8 ? 8 : steps >= 4 ? 4 : steps >= 2 ? 2 : 1;
 }
 
 TARGET INLINE void unpack_group_avx2(ck_layout layout, const uint8_t *block, int group, __m256i (*codes)[2], __m256 (*scales)[2],
@@ -211,13 +207,12 @@ TARGET INLINE void tokens_avx2(ck_layout layout, const ck_matrix *m, int32_t pan
 }
 
 TARGET static void panel_avx2(const ck_matrix *m, int32_t panel, const ck_activations *a, float *y, int32_t ldy, bool add) {
-    if (!layout_is_integer(m->layout)) {
-        float_panels_avx2(m, panel, a, y, ldy, add);
-        return;
+    switch (m->layout) {
+#define CASE(name, ...) case CK_LAYOUT_##name: tokens_avx2(CK_LAYOUT_##name, m, panel, a, y, ldy, add); return;
+        CK_LAYOUTS(CASE)
+#undef CASE
+        CK_FLOAT_CASES float_panels_avx2(m, panel, a, y, ldy, add);
     }
-#define BODY(layout) tokens_avx2(layout, m, panel, a, y, ldy, add); return
-    FOR_INTEGER_LAYOUT(m->layout, BODY)
-#undef BODY
 }
 
 const ck_kernels ck_kernels_avx2 = KERNEL_TABLE(CK_AVX2, "AVX2", false, panel_avx2, NULL);

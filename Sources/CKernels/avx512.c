@@ -264,11 +264,9 @@ TARGET INLINE void pair_tokens_avx512(ck_layout layout, const ck_matrix *m, int3
 
 TARGET static bool pair_avx512(const ck_matrix *m, int32_t panel, const ck_activations *a, float *y, int32_t ldy, bool add) {
     // A product with few rows is limited by memory, where two streams are not faster.
-    if (a->count < 12) return false;
-    switch (m->layout) {
-        case CK_LAYOUT_Q8_0: pair_tokens_avx512(CK_LAYOUT_Q8_0, m, panel, a, y, ldy, add); return true;
-        default: return false;
-    }
+    if (a->count < 12 || m->layout != CK_LAYOUT_Q8_0) return false;
+    pair_tokens_avx512(CK_LAYOUT_Q8_0, m, panel, a, y, ldy, add);
+    return true;
 }
 
 #define TARGET_BF16 __attribute__((target("avx512bf16,avx512f,avx512bw,avx512vl,avx512dq,avx512vnni,avx2,fma,f16c")))
@@ -326,24 +324,28 @@ TARGET_BF16 static void bf16_panel_avx512(const ck_matrix *m, int32_t panel, con
 }
 
 TARGET static void panel_avx512(const ck_matrix *m, int32_t panel, const ck_activations *a, float *y, int32_t ldy, bool add) {
-    if (!layout_is_integer(m->layout)) {
-        // Decided by the matrix alone, so that a row has the same product in every batch.
-        if (m->rounds_activations && m->layout == CK_BF16 && m->columns % 32 == 0 && __builtin_cpu_supports("avx512bf16"))
-            bf16_panel_avx512(m, panel, a, y, ldy, add);
-        else
-            float_panels_avx512(m, panel, a, y, ldy, add);
-        return;
-    }
     if (a->unit) {
+        // The preprocessor chooses the layouts whose blocks can be added: the others would take long to compile.
         switch (m->layout) {
-            case CK_LAYOUT_Q4_K: panel_blocks_avx512(CK_LAYOUT_Q4_K, m, panel, a, y, ldy, add); return;
-            case CK_LAYOUT_Q6_K: panel_blocks_avx512(CK_LAYOUT_Q6_K, m, panel, a, y, ldy, add); return;
-            default: break;
+#define PRODUCT_GROUPS(layout) break
+#define PRODUCT_BLOCKS(layout) panel_blocks_avx512(layout, m, panel, a, y, ldy, add); return
+#define CASE(name, bits, values, offset, scales, sums) case CK_LAYOUT_##name: PRODUCT_##sums(CK_LAYOUT_##name);
+            CK_LAYOUTS(CASE)
+#undef CASE
+            CK_FLOAT_CASES break;
         }
     }
-#define BODY(layout) tokens_avx512(layout, m, panel, a, y, ldy, add); return
-    FOR_INTEGER_LAYOUT(m->layout, BODY)
-#undef BODY
+    switch (m->layout) {
+#define CASE(name, ...) case CK_LAYOUT_##name: tokens_avx512(CK_LAYOUT_##name, m, panel, a, y, ldy, add); return;
+        CK_LAYOUTS(CASE)
+#undef CASE
+        CK_FLOAT_CASES
+            // Decided by the matrix alone, so that a row has the same product in every batch.
+            if (m->rounds_activations && m->layout == CK_BF16 && m->columns % 32 == 0 && __builtin_cpu_supports("avx512bf16"))
+                bf16_panel_avx512(m, panel, a, y, ldy, add);
+            else
+                float_panels_avx512(m, panel, a, y, ldy, add);
+    }
 }
 
 TARGET static void own_attention_avx512(const ck_attention *a, int32_t kv_head, int32_t first_head, int32_t head_count,

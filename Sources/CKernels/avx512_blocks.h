@@ -27,7 +27,7 @@ TARGET INLINE void add_block_avx512(ck_layout layout, int tokens, const uint8_t 
                 const uint8_t *group = block + layout_group_bytes(layout) * (size_t)(2 * pair + side);
 #pragma clang loop unroll(full)
                 for (int t = 0; t < tokens; t++)
-                    dot[side][t] = layout == CK_LAYOUT_Q6_K
+                    dot[side][t] = layout_offset(layout) > 0
                                        ? _mm512_set1_epi32(x.starts[2 * ((size_t)t * row_groups + (size_t)side) + (size_t)part])
                                        : _mm512_setzero_si512();
 #pragma clang loop unroll(full)

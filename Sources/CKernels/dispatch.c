@@ -23,6 +23,8 @@ const ck_kernels *ck_kernels_for(ck_isa isa) {
                        ? &ck_kernels_avx512
                        : NULL;
         case CK_AMX: return ck_kernels_for(CK_AVX512) && ck_amx_enable() ? &ck_kernels_amx : NULL;
+#else
+        case CK_AVX2: case CK_AVX512: case CK_AMX: return NULL;
 #endif
 #if defined(__aarch64__)
         case CK_NEON:
@@ -31,9 +33,11 @@ const ck_kernels *ck_kernels_for(ck_isa isa) {
 #else
             return &ck_kernels_neon;  // all Apple processors support dotprod
 #endif
+#else
+        case CK_NEON: return NULL;
 #endif
-        default: return NULL;
     }
+    return NULL;
 }
 
 static const ck_kernels *best;

@@ -260,35 +260,37 @@ TARGET INLINE v16b NAME(of_pair)(const uint8_t *scales, int group) {
 /// Scales and minima of 16 rows for one part of a group; see `layout_scale`.
 TARGET INLINE void NAME(scales)(ck_layout layout, const uint8_t *block, int group, int part, v16f *scale, v16f *minimum) {
     const uint8_t *scales = block + layout_group_bytes(layout) * (size_t)(layout_columns(layout) / 32);
-    switch (layout) {
-        case CK_LAYOUT_MXFP4:
+    switch (layout_facts[layout].scales) {
+        case SCALES_FACTOR: *scale = LOAD_HALF16((const uint16_t *)scales); return;
+        case SCALES_FACTOR_AND_MINIMUM:
+            *scale = LOAD_HALF16((const uint16_t *)scales);
+            *minimum = LOAD_HALF16((const uint16_t *)(scales + 32));
+            return;
+        case SCALES_EXPONENT:
             *scale = (v16f)(__builtin_convertvector(*(const v16b *)scales, v16i) << 23) * 0.5f;
             return;
-        case CK_LAYOUT_Q4_K: case CK_LAYOUT_Q5_K:
-            *scale = LOAD_HALF16((const uint16_t *)(scales + 256)) * NAME(unsigned_bytes)(NAME(of_pair)(scales, group));
-            *minimum = -LOAD_HALF16((const uint16_t *)(scales + 288)) * NAME(unsigned_bytes)(NAME(of_pair)(scales + 128, group));
+        case SCALES_BYTES:
+            *scale = LOAD_HALF16((const uint16_t *)(scales + 128)) *
+                     __builtin_convertvector(*(const v16c *)(scales + 16 * group), v16f);
             return;
-        case CK_LAYOUT_Q2_K: {
+        case SCALES_HALVES:
+            *scale = LOAD_HALF16((const uint16_t *)(scales + 256)) *
+                     __builtin_convertvector(*(const v16c *)(scales + 32 * group + 16 * part), v16f);
+            return;
+        case SCALES_NIBBLES: {
             v16b both = *(const v16b *)(scales + 32 * group + 16 * part);
             *scale = LOAD_HALF16((const uint16_t *)(scales + 256)) * NAME(unsigned_bytes)(both & 0xF);
             *minimum = -LOAD_HALF16((const uint16_t *)(scales + 288)) * NAME(unsigned_bytes)(both >> 4);
             return;
         }
-        case CK_LAYOUT_Q6_K:
+        case SCALES_PAIRS_OF_HALVES:
             *scale = LOAD_HALF16((const uint16_t *)(scales + 256)) *
                      __builtin_convertvector((v16c)NAME(of_pair)(scales + 128 * part, group), v16f);
             return;
-        case CK_LAYOUT_Q3_K:
-            *scale = LOAD_HALF16((const uint16_t *)(scales + 256)) *
-                     __builtin_convertvector(*(const v16c *)(scales + 32 * group + 16 * part), v16f);
+        case SCALES_PAIRS_AND_MINIMA:
+            *scale = LOAD_HALF16((const uint16_t *)(scales + 256)) * NAME(unsigned_bytes)(NAME(of_pair)(scales, group));
+            *minimum = -LOAD_HALF16((const uint16_t *)(scales + 288)) * NAME(unsigned_bytes)(NAME(of_pair)(scales + 128, group));
             return;
-        case CK_LAYOUT_IQ4_XS:
-            *scale = LOAD_HALF16((const uint16_t *)(scales + 128)) *
-                     __builtin_convertvector(*(const v16c *)(scales + 16 * group), v16f);
-            return;
-        default:
-            *scale = LOAD_HALF16((const uint16_t *)scales);
-            if (layout_has_minimum(layout)) *minimum = LOAD_HALF16((const uint16_t *)(scales + 32));
     }
 }
 
@@ -387,7 +389,8 @@ TARGET static void NAME(float_panels)(const ck_matrix *m, int32_t panel, const c
         case CK_ROWS: NAME(rows_panel)(m, panel, a, y, ldy, add); return;
         case CK_F16: NAME(float_panel)(CK_F16, m, panel, a, y, ldy, add); return;
         case CK_BF16: NAME(float_panel)(CK_BF16, m, panel, a, y, ldy, add); return;
-        default: NAME(float_panel)(CK_F32, m, panel, a, y, ldy, add); return;
+        case CK_F32: NAME(float_panel)(CK_F32, m, panel, a, y, ldy, add); return;
+        CK_LAYOUTS(CK_CASE) return;  // computed by the file of the instruction set
     }
 }
 

@@ -91,13 +91,12 @@ TARGET INLINE void tokens_neon(ck_layout layout, const ck_matrix *m, int32_t pan
 }
 
 TARGET static void panel_neon(const ck_matrix *m, int32_t panel, const ck_activations *a, float *y, int32_t ldy, bool add) {
-    if (!layout_is_integer(m->layout)) {
-        float_panels_neon(m, panel, a, y, ldy, add);
-        return;
+    switch (m->layout) {
+#define CASE(name, ...) case CK_LAYOUT_##name: tokens_neon(CK_LAYOUT_##name, m, panel, a, y, ldy, add); return;
+        CK_LAYOUTS(CASE)
+#undef CASE
+        CK_FLOAT_CASES float_panels_neon(m, panel, a, y, ldy, add);
     }
-#define BODY(layout) tokens_neon(layout, m, panel, a, y, ldy, add); return
-    FOR_INTEGER_LAYOUT(m->layout, BODY)
-#undef BODY
 }
 
 const ck_kernels ck_kernels_neon = KERNEL_TABLE(CK_NEON, "NEON dotprod", false, panel_neon, NULL);

@@ -6,31 +6,9 @@
 #include "formats.h"
 #include "quants.h"
 
-ck_layout ck_type_layout(ck_type type) {
-    switch (type) {
-        case CK_TYPE_F32: return CK_F32;
-        case CK_TYPE_F16: return CK_F16;
-        case CK_TYPE_BF16: return CK_BF16;
-        case CK_TYPE_Q4_0: return CK_LAYOUT_Q4_0;
-        case CK_TYPE_Q4_1: return CK_LAYOUT_Q4_1;
-        case CK_TYPE_Q5_0: return CK_LAYOUT_Q5_0;
-        case CK_TYPE_Q5_1: return CK_LAYOUT_Q5_1;
-        case CK_TYPE_Q8_0: return CK_LAYOUT_Q8_0;
-        case CK_TYPE_Q2_K: return CK_LAYOUT_Q2_K;
-        case CK_TYPE_Q3_K: return CK_LAYOUT_Q3_K;
-        case CK_TYPE_Q4_K: return CK_LAYOUT_Q4_K;
-        case CK_TYPE_Q5_K: return CK_LAYOUT_Q5_K;
-        case CK_TYPE_Q6_K: return CK_LAYOUT_Q6_K;
-        case CK_TYPE_IQ4_NL: return CK_LAYOUT_IQ4_NL;
-        case CK_TYPE_IQ4_XS: return CK_LAYOUT_IQ4_XS;
-        case CK_TYPE_MXFP4: return CK_LAYOUT_MXFP4;
-        default: return CK_ROWS;
-    }
-}
+bool ck_layout_is_integer(ck_layout layout) { return layout_is_integer(layout); }
 
-bool ck_layout_sums_blocks(ck_layout layout) {
-    return layout == CK_LAYOUT_Q4_K || layout == CK_LAYOUT_Q6_K;
-}
+bool ck_layout_sums_blocks(ck_layout layout) { return layout_is_integer(layout) && layout_sums_blocks(layout); }
 
 size_t ck_panel_bytes(ck_type type, int32_t columns) {
     int32_t block = ck_type_block(type);
@@ -72,43 +50,40 @@ static void put_codes(ck_layout layout, const uint8_t *q, int row, uint8_t *grou
     }
 }
 
-static void put_half(uint8_t *at, int row, const uint8_t *half) { memcpy(at + 2 * row, half, 2); }
+static void put_half(uint8_t *at, int row, uint16_t half) { memcpy(at + 2 * row, &half, 2); }
 
-/// Writes the scales of one row and group; with group 0, also the row's binary16 factors, which are copied from the
-/// file.
-static void put_scales(ck_layout layout, const uint8_t *source, int group, const ck_group *g, int row, uint8_t *scales) {
-    switch (layout) {
-        case CK_LAYOUT_MXFP4: scales[row] = source[0]; return;
-        case CK_LAYOUT_Q4_K: case CK_LAYOUT_Q5_K:
-            scales[pair_place(group, row)] = (uint8_t)g->scale[0];
-            scales[128 + pair_place(group, row)] = g->minimum[0];
-            if (group > 0) return;
-            put_half(scales + 256, row, source);
-            put_half(scales + 288, row, source + 2);
-            return;
-        case CK_LAYOUT_Q2_K:
+/// Writes the scales of one row and group; with group 0, also the row's binary16 factors.
+static void put_scales(ck_layout layout, int group, const ck_group *g, int row, uint8_t *scales) {
+    size_t factors = 0;  // where they are, and after them those of the minima
+    switch (layout_facts[layout].scales) {
+        case SCALES_FACTOR: case SCALES_FACTOR_AND_MINIMUM: break;
+        case SCALES_EXPONENT: scales[row] = (uint8_t)g->scale[0]; return;
+        case SCALES_BYTES:
+            scales[16 * group + row] = (uint8_t)g->scale[0];
+            factors = 128;
+            break;
+        case SCALES_HALVES:
+            for (int part = 0; part < 2; part++) scales[32 * group + 16 * part + row] = (uint8_t)g->scale[part];
+            factors = 256;
+            break;
+        case SCALES_NIBBLES:
             for (int part = 0; part < 2; part++)
                 scales[32 * group + 16 * part + row] = (uint8_t)(g->scale[part] | g->minimum[part] << 4);
-            if (group > 0) return;
-            put_half(scales + 256, row, source + 80);
-            put_half(scales + 288, row, source + 82);
-            return;
-        case CK_LAYOUT_Q6_K:
+            factors = 256;
+            break;
+        case SCALES_PAIRS_OF_HALVES:
             for (int part = 0; part < 2; part++) scales[128 * part + pair_place(group, row)] = (uint8_t)g->scale[part];
-            if (group == 0) put_half(scales + 256, row, source + 208);
-            return;
-        case CK_LAYOUT_Q3_K:
-            for (int part = 0; part < 2; part++) scales[32 * group + 16 * part + row] = (uint8_t)g->scale[part];
-            if (group == 0) put_half(scales + 256, row, source + 108);
-            return;
-        case CK_LAYOUT_IQ4_XS:
-            scales[16 * group + row] = (uint8_t)g->scale[0];
-            if (group == 0) put_half(scales + 128, row, source);
-            return;
-        default:
-            put_half(scales, row, source);
-            if (layout_has_minimum(layout)) put_half(scales + 32, row, source + 2);
+            factors = 256;
+            break;
+        case SCALES_PAIRS_AND_MINIMA:
+            scales[pair_place(group, row)] = (uint8_t)g->scale[0];
+            scales[128 + pair_place(group, row)] = g->minimum[0];
+            factors = 256;
+            break;
     }
+    if (group > 0) return;
+    put_half(scales + factors, row, g->d);
+    if (layout_has_minimum(layout)) put_half(scales + factors + 32, row, g->dmin);
 }
 
 void ck_pack(const ck_matrix *matrix, const uint8_t *const *rows, int32_t count, uint8_t *panel) {
@@ -135,7 +110,7 @@ void ck_pack(const ck_matrix *matrix, const uint8_t *const *rows, int32_t count,
                 ck_group g;
                 ck_read_group(matrix->type, source, group, &g);
                 put_codes(layout, g.q, row, panel + layout_group_bytes(layout) * (size_t)group);
-                put_scales(layout, source, group, &g, row, scales);
+                put_scales(layout, group, &g, row, scales);
             }
         }
     }
@@ -158,7 +133,7 @@ void ck_matrix_row(const ck_matrix *matrix, int32_t row, float *destination) {
         for (int column = 0; column < columns; column++)
             ck_dequantize(matrix->type, panel + ((size_t)column * CK_PANEL + (size_t)lane) * bytes, 1, destination + column);
     } else {
-        int width = layout_columns(layout), shift = layout_offset_shift(layout), offset = shift < 0 ? 0 : 1 << shift;
+        int width = layout_columns(layout), offset = layout_offset(layout);
         for (int column = 0; column < columns; column += 32) {
             const uint8_t *block = panel + (size_t)(column / width) * layout_block_bytes(layout);
             int group = column % width / 32, parts = layout_parts(layout);

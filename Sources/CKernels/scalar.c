@@ -38,7 +38,7 @@ static void panel_scalar(const ck_matrix *m, int32_t panel, const ck_activations
     }
     int rows = m->rows - panel * CK_PANEL < CK_PANEL ? m->rows - panel * CK_PANEL : CK_PANEL;
     int groups = layout_columns(layout) / 32, parts = layout_parts(layout), width = 32 / parts;
-    int shift = layout_offset_shift(layout), offset = shift < 0 ? 0 : 1 << shift;
+    int offset = layout_offset(layout);
     size_t row_groups = (size_t)m->columns / 32;
     for (int32_t t = 0; t < a->count; t++) {
         float *out = y + (size_t)t * (size_t)ldy + panel * CK_PANEL;

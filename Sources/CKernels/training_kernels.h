@@ -159,7 +159,8 @@ TARGET INLINE void NAME(activation)(ck_activation kind, v16f x, v16f *value, v16
             *derivative = 2.0f * positive;
             return;
         }
-        default: {
+        case CK_SILU:
+        case CK_GELU_ERF: case CK_SWIGLU_OAI: {  // not trained
             v16f s = SIGMOID(x);
             *value = x * s;
             *derivative = s * (1.0f + x * (1.0f - s));

@@ -92,7 +92,7 @@ struct KernelTests {
             var y = [Float](repeating: adding ? 1 : .nan, count: tokens * rows)
             var matrix = matrix
             withActivations(tokens: tokens) { a in
-                if matrix.layout.rawValue < CK_F16.rawValue {
+                if ck_layout_is_integer(matrix.layout) {
                     for row in 0..<tokens { (quantizer ?? kernels).pointee.quantize(&a, Int32(row)) }
                 }
                 let panels = (rows + 15) / 16
@@ -118,6 +118,35 @@ struct KernelTests {
         let panel = Int(ck_panel_bytes(ck_type(rawValue: type.rawValue), 1024))
         let file = 16 * 1024 / type.blockElements * type.blockBytes
         #expect(panel >= file && Double(panel) <= 1.05 * Double(file), "\(type.name): \(panel) for \(file)")
+    }
+
+    /// FNV-1a of panels of 16 rows by 256 columns.
+    static let digests: [String: UInt64] = [
+        "F32": 0xC74B_E763_63DB_D925, "F16": 0x1F9C_1B99_81C2_7225, "Q4_0": 0x4D02_38C7_F382_78A5,
+        "Q4_1": 0x75A8_881D_0AAB_50E5, "Q5_0": 0x648D_8ED6_03AB_FF39, "Q5_1": 0x8984_754D_96B0_D385,
+        "Q8_0": 0xC499_F2BC_D68A_C8E5, "Q2_K": 0xF220_7FF9_7367_F991, "Q3_K": 0xE02E_5E14_F711_1C91,
+        "Q4_K": 0xFEF5_38D0_12C5_830D, "Q5_K": 0x9A4C_03F7_9EA1_0C5F, "Q6_K": 0x2AEF_BEC0_6FD8_9ED7,
+        "IQ4_NL": 0x4D02_38C7_F382_78A5, "IQ4_XS": 0x3CC4_EE16_CF4B_FD1F, "BF16": 0x1F9C_1B99_81C2_7225,
+        "MXFP4": 0xDD4B_7BF6_9F0E_5045,
+    ]
+
+    @Test(
+        "files with packed weights have another version when a layout changes: increase CK_PACKED_VERSION, then the digests here")
+    func layoutsHaveAVersion() {
+        #expect(CK_PACKED_VERSION == 7)
+        for type in TensorType.allCases where type.isFast {
+            let row = 256 / type.blockElements * type.blockBytes
+            let data = (0..<16 * row).map { UInt8(truncatingIfNeeded: ($0 * $0) >> 3 + 7 * $0) }
+            var panel = [UInt8](repeating: 0, count: ck_panel_bytes(type.kernelType, 256))
+            var matrix = ck_matrix(
+                rows: 16, columns: 256, layout: ck_type_layout(type.kernelType), type: type.kernelType, scale: 1,
+                panel_bytes: panel.count, data: nil, rounds_activations: false, identity: 0)
+            data.withUnsafeBufferPointer { data in
+                ck_pack(&matrix, (0..<16).map { index in data.baseAddress.map { $0 + index * row } }, 16, &panel)
+            }
+            let digest = panel.reduce(0xCBF2_9CE4_8422_2325 as UInt64) { ($0 ^ UInt64($1)) &* 0x100_0000_01B3 }
+            #expect(digest == Self.digests[type.name], "\(type): \(String(digest, radix: 16))")
+        }
     }
 
     /// Two panels that are computed together have the same results, bit by bit, for every number of tokens.
@@ -274,7 +303,7 @@ struct KernelTests {
             let size = (0..<columns).reduce(0.0) { $0 + abs(Double(weights[row * columns + $1]) * Double(test.x[$1])) }
             // Rounding an activation to 8 bits changes it by at most 1/254 of the maximum of its block. The errors
             // are random and partly cancel, so the tolerance is less than the worst case.
-            let tolerance = ck_type_layout(ck_type(rawValue: type.rawValue)).rawValue < CK_F16.rawValue ? size / 254 : size * 1e-6
+            let tolerance = ck_layout_is_integer(ck_type_layout(type.kernelType)) ? size / 254 : size * 1e-6
             #expect(abs(Double(found[row]) - exact) <= tolerance + 1e-6)
         }
     }

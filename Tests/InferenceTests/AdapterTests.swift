@@ -180,7 +180,7 @@ struct AdapterTests {
         for cache in caches { try cache.reserve(tokens.count) }
         try Array(tokens + tokens + tokens).withUnsafeBufferPointer { all in
             var none: [RowState] = []
-            try model.forward(all, parts: caches.map { ($0, tokens.count) }, states: &none) { false }
+            try model.forward(all, parts: caches.map { PassPart($0, tokens.count) }, states: &none) { false }
         }
         model.computeLogits(ofRows: [19, 39, 59], candidates: nil)
         for index in 0..<3 { #expect(Array(model.logits(index)) == alone[index], "\(name): \(index)") }

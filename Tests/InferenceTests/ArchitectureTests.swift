@@ -102,7 +102,7 @@ struct ArchitectureTests {
             for (cache, count) in zip(caches, counts) { try cache.reserve(count) }
             try tokens.withUnsafeBufferPointer {
                 var none: [RowState] = []
-                try model.forward($0, parts: zip(caches, counts).map { ($0, $1) }, states: &none) { false }
+                try model.forward($0, parts: zip(caches, counts).map { PassPart($0, $1) }, states: &none) { false }
             }
             let rows = counts.indices.map { counts[...$0].reduce(-1, +) }
             model.computeLogits(ofRows: rows[...], candidates: nil)
@@ -246,7 +246,7 @@ struct ArchitectureTests {
         let copy = try KVCache(shape: model.shape, capacity: recipe.context)
         try copy.copyPrefix(of: cache, count: 20)
         for other in [cache, copy] {
-            let left = other.rewind(to: other.reusablePrefix(of: tokens))
+            let left = other.rewind(to: other.reusablePrefix(of: InputRows(tokens)))
             #expect(left == (model.shape.isRecurrent ? 12 : 20))
             try model.forward(tokens[left..<24], cache: other)
             let continued = Array(model.logits)

@@ -218,7 +218,7 @@ import Testing
     private func run(_ engine: Engine, _ sequence: SequenceState, _ tokens: some Sequence<TokenID>) throws {
         var isDone = false
         try engine.submit(
-            PrefillWork(prompt: Array(tokens)), in: sequence.cache, priority: .interactive, signals: RequestSignals()
+            PrefillWork(prompt: ModelInput(tokens)), in: sequence.cache, priority: .interactive, signals: RequestSignals()
         ) { _ in isDone = true }
         while !isDone, engine.step() {}
         #expect(isDone)
@@ -304,7 +304,7 @@ import Testing
         // The first of four left, although the idle sequence was used before.
         func isKept(_ index: Int, model: UInt64) throws -> Bool {
             try memory.withLongestPrefix(
-                of: prompt(index, 100), model: model, user: ObjectIdentifier(engines[Int(model)]), where: { _ in true }
+                of: InputRows(prompt(index, 100)), model: model, user: ObjectIdentifier(engines[Int(model)]), where: { _ in true }
             ) { _, count in count == 100 } ?? false
         }
         #expect(try (0..<4).map { try isKept($0, model: UInt64($0 % 2)) } == [false, true, true, true])

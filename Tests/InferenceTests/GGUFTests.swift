@@ -24,6 +24,16 @@ struct GGUFTests {
         _ = sampler.next(model.logits)
     }
 
+    @Test("types are those of the kernels' table: each name and number once, and no others")
+    func tensorTypes() {
+        #expect(Set(TensorType.allCases.map(\.name)).count == TensorType.allCases.count)
+        #expect(TensorType.allCases.allSatisfy { TensorType(rawValue: $0.rawValue) == $0 })
+        #expect(TensorType(rawValue: 12) == .q4_K && "\(TensorType.iq2_XXS)" == "IQ2_XXS")
+        #expect(TensorType.q4_K.blockElements == 256 && TensorType.q4_K.blockBytes == 144)
+        // Q4_2, which GGUF no longer has, and numbers beyond the table.
+        for number in [4, 43, UInt32.max] { #expect(TensorType(rawValue: number) == nil) }
+    }
+
     private func isTyped(_ error: any Error) -> Bool { error is ModelError || error is TemplateError }
 
     private func small() -> (bytes: [UInt8], header: Int) {

@@ -161,7 +161,11 @@ struct LogitsTests {
     }
 
     @Test func dequantizationEqualsTheReference() throws {
-        for test in try GoldenFile.load("dequantized", as: [GoldenFile.Dequantized].self) {
+        let tests = try GoldenFile.load("dequantized", as: [GoldenFile.Dequantized].self)
+        // gguf-py does not decode these.
+        let unknown = ["F32", "Q1_0", "Q2_0"]
+        #expect(Set(tests.map(\.type) + unknown) == Set(TensorType.allCases.map(\.name)))
+        for test in tests {
             let type = try #require(TensorType.allCases.first { $0.name == test.type })
             let bytes = stride(from: 0, to: test.bytes.count, by: 2).map { offset -> UInt8 in
                 let start = test.bytes.index(test.bytes.startIndex, offsetBy: offset)

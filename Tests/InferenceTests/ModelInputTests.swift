@@ -107,11 +107,37 @@ struct ModelInputTests {
             for range in [0..<cut, cut..<whole.count] {
                 Array(whole.ids[range]).withUnsafeBufferPointer { rows.append($0, of: whole) }
             }
-            #expect(rows == whole && rows.isConsistent, "cut at \(cut)")
+            #expect(rows == whole, "cut at \(cut)")
         }
         var rows = whole
         [5, 6].withUnsafeBufferPointer { rows.append($0, of: whole) }
         #expect(rows.runs == whole.runs && rows.count == whole.count + 2)
+    }
+
+    @Test("the words of a file give the same rows, and damaged ones give none")
+    func words() throws {
+        let places = (0..<4).map { RowPosition(time: 0, height: $0 / 2, width: $0 % 2) }
+        let whole = try Self.input([[1, 2], Self.run(1, places: places), [3], Self.run(2, seesItself: true), [4]]).rows
+        // Also within the first run.
+        for rows in [whole, whole.prefix(4), whole.prefix(2), InputRows()] {
+            #expect(InputRows(ids: rows.ids, words: rows.words) == rows)
+        }
+        #expect(whole.prefix(2).words.isEmpty && whole.words.count == 1 + 6 + 12 + 6 + 2)
+        #expect(whole.words.count <= InputRows.maximumWords(whole.count))
+        for index in whole.words.indices where ![3, 4, 5, 21, 22, 23].contains(index) && !(7..<19).contains(index) {
+            for value in [Int.max, Int.min, -1, 1 << 40] {
+                var words = whole.words
+                words[index] = value
+                #expect(InputRows(ids: whole.ids, words: words) == nil, "word \(index) is \(value)")
+            }
+        }
+        for count in 0..<whole.words.count {
+            let rows = InputRows(ids: whole.ids, words: Array(whole.words[..<count]))
+            // The range is not necessary.
+            #expect((rows == nil) == (count != whole.words.count - 2), "\(count) words")
+        }
+        #expect(InputRows(ids: whole.ids, words: whole.words + [12]) == nil)
+        #expect(InputRows(ids: [1, -1], words: []) == nil && InputRows(ids: [], words: whole.words) == nil)
     }
 
     @Test("text continues after the positions that a picture takes")

@@ -332,7 +332,8 @@ import Testing
         let account = memory.account
         func submit(_ sequence: SequenceState, _ end: @escaping (Result<Void, any Error>) -> Void) throws {
             try engine.submit(
-                PrefillWork(prompt: Self.prompt(5)), in: sequence.cache, priority: .interactive, signals: RequestSignals(),
+                PrefillWork(prompt: ModelInput(Self.prompt(5))), in: sequence.cache, priority: .interactive,
+                signals: RequestSignals(),
                 completion: end)
         }
         func sequence() throws -> SequenceState {

@@ -92,6 +92,27 @@ import Testing
         #expect(QuantizationMix.fitting(.q4_K, columns: 512) == .q4_K)
     }
 
+    @Test("[H1] every type of large blocks has one of smaller blocks, and the steps of mixtures are those that were measured")
+    func choices() {
+        for type in ModelQuantizer.writable where type.blockElements > 32 {
+            #expect(type.smallerBlocks.map { $0.isWritable && $0.blockElements <= 32 } ?? false, "\(type)")
+        }
+        #expect(MixtureSearch.ladder == [.q2_K, .q3_K, .q4_K, .q5_K, .q6_K, .q8_0])
+        #expect(TensorType.allCases.filter(\.needsImportance) == [.iq2_XXS, .iq2_XS, .iq3_XXS, .iq2_S])
+    }
+
+    @Test("types that can be written are encoded and decoded, numbers as they are") func writable() {
+        let numbers = Self.numbers(256)
+        for type in ModelQuantizer.writable {
+            let decoded = type.decode(type.encode(numbers), count: 256)
+            #expect(error(numbers, decoded) < 0.3 * error(numbers, [Float](repeating: 0, count: 256)), "\(type)")
+        }
+        #expect(TensorType.f32.decode(TensorType.f32.encode(numbers), count: 256) == numbers)
+        // Halves are rounded to even; a number that is none stays so.
+        let rounded = TensorType.bf16.decode(TensorType.bf16.encode([1.00390625, 1.01171875, .nan, .infinity]), count: 4)
+        #expect(rounded[0] == 1 && rounded[1] == 1.015625 && rounded[2].isNaN && rounded[3] == .infinity)
+    }
+
     @Test("a type that was asked for is not replaced by another one that fits") func overridesThatDoNotFit() throws {
         let file = try TinyModel().file()
         let url = output()

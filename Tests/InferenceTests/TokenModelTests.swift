@@ -6,7 +6,7 @@ import Testing
 
 /// The memory of a sequence of a ``TableModel``: a list of tokens.
 private final class TableMemory: SequenceMemory {
-    fileprivate(set) var tokens: [TokenID] = []
+    fileprivate(set) var rows = InputRows()
     let capacity: Int
     let format: CacheFormat
     let adapter: LowRankAdapter?
@@ -18,12 +18,10 @@ private final class TableMemory: SequenceMemory {
         (self.capacity, self.format, self.adapter) = (capacity, format, adapter)
     }
 
-    func reusablePrefix(of other: [TokenID], limit: Int) -> Int {
-        min(limit, zip(tokens, other).prefix { $0 == $1 }.count)
-    }
+    func reusablePrefix(of other: InputRows, limit: Int) -> Int { rows.commonPrefix(with: other, limit: limit) }
 
     func rewind(to length: Int) -> Int {
-        if length < tokens.count { tokens.removeLast(tokens.count - length) }
+        rows.truncate(to: length)
         reserved = min(reserved, tokens.count)
         return tokens.count
     }
@@ -31,15 +29,15 @@ private final class TableMemory: SequenceMemory {
     func addCheckpoint() {}
     func isCompatible(with other: any SequenceMemory) -> Bool { other is TableMemory && isOf(other.format, other.adapter) }
     func copyPrefix(of other: any SequenceMemory, count: Int, in room: MemoryReservation?) {
-        tokens = Array(other.tokens.prefix(min(count, capacity)))
+        rows = other.rows.prefix(min(count, capacity))
     }
     func bytesToReserve(_ count: Int, withCheckpoint: Bool) -> Int { 0 }
     func bytesToCopy(_ count: Int) -> Int { 0 }
-    var isEmpty: Bool { tokens.isEmpty }
+    var isEmpty: Bool { rows.count == 0 }
 
     func takeContents() -> Any {
-        defer { tokens = [] }
-        return tokens
+        defer { rows = InputRows() }
+        return rows
     }
 
     func reserve(_ count: Int, in room: MemoryReservation?, withCheckpoint: Bool) throws {
@@ -49,9 +47,7 @@ private final class TableMemory: SequenceMemory {
 
     var layout: SequenceLayout { SequenceLayout(pageBytes: 0, stateBytes: 0, elementBits: 0, usesLongFactors: false) }
     var checkpointPositions: [Int] { [] }
-    func begin(_ tokens: [TokenID], checkpoints: [Int], reserve: (Int) throws -> MemoryReservation?) {
-        self.tokens = tokens
-    }
+    func begin(_ rows: InputRows, checkpoints: [Int], reserve: (Int) throws -> MemoryReservation?) { self.rows = rows }
     func forEachPart(_ body: (UnsafeMutableRawBufferPointer) throws -> Void) rethrows {}
 }
 
@@ -85,8 +81,7 @@ private final class TableModel: TokenModel {
     }
 
     func forward(
-        _ tokens: UnsafeBufferPointer<TokenID>, parts: [(cache: any SequenceMemory, count: Int)], states: inout [RowState],
-        isCancelled: () -> Bool
+        _ tokens: UnsafeBufferPointer<TokenID>, parts: [PassPart], states: inout [RowState], isCancelled: () -> Bool
     ) throws(CancellationError) {
         #expect(tokens.count <= limits.passTokens && parts.count <= limits.sequences)
         #expect(parts.reduce(0) { $0 + $1.count } == tokens.count)
@@ -97,7 +92,7 @@ private final class TableModel: TokenModel {
         for part in parts {
             guard let memory = part.cache as? TableMemory else { continue }
             #expect(memory.reserved >= memory.tokens.count + part.count)
-            memory.tokens += rest.prefix(part.count)
+            memory.rows.append(rest.prefix(part.count))
             rest.removeFirst(part.count)
         }
         passes.append(parts.map(\.count))
@@ -126,16 +121,18 @@ private final class TableModel: TokenModel {
 
 /// Chooses one of a few tokens after its prompt.
 private final class ChoiceWork: SequenceWork {
-    let prompt: [TokenID]
+    let prompt: ModelInput
     let wantsPromptLogits = false
     let candidates: [TokenID]
     private(set) var taken: [Float] = []
 
-    init(after prompt: [TokenID], among candidates: [TokenID]) { (self.prompt, self.candidates) = (prompt, candidates) }
+    init(after prompt: [TokenID], among candidates: [TokenID]) {
+        (self.prompt, self.candidates) = (ModelInput(prompt), candidates)
+    }
 
     func next(_ tokens: inout [TokenID], draft: DraftBudget) -> WantedLogits? {
         guard taken.isEmpty else { return nil }
-        tokens.append(prompt[0])
+        tokens.append(prompt.ids[0])
         return .candidates(candidates)
     }
 
@@ -240,7 +237,7 @@ private final class ChoiceWork: SequenceWork {
             SequenceState(cache: $0, contextSize: 500, memory: pool, model: 0, isShared: true)
         }
         for (memory, end) in zip(memories, [100, 200] as [TokenID]) {
-            for result in try run([PrefillWork(prompt: prompt + [end])], in: [memory], engine) { try result.get() }
+            for result in try run([PrefillWork(prompt: ModelInput(prompt + [end]))], in: [memory], engine) { try result.get() }
             #expect(memory.tokens == prompt + [end])
         }
         #expect(model.passes == [[61], [1]])
@@ -250,7 +247,7 @@ private final class ChoiceWork: SequenceWork {
     @Test func failures() throws {
         let model = TableModel { $0 + 1 }
         let engine = engine(model)
-        let works = [PrefillWork(prompt: [1, 2, 3]), PrefillWork(prompt: [4, 5])]
+        let works = [PrefillWork(prompt: ModelInput([1, 2, 3])), PrefillWork(prompt: ModelInput([4, 5]))]
         // A sequence without room fails alone.
         let results = try run(works, in: memories(model, 1, capacity: 2) + memories(model, 1), engine)
         #expect(throws: GenerationFailure.promptTooLong(tokens: 3, contextSize: 2)) { try results[0].get() }
@@ -268,7 +265,7 @@ private final class ChoiceWork: SequenceWork {
     /// The residual stream of the prompt's last token comes before its logits.
     @Test func states() throws {
         final class StateWork: SequenceWork {
-            let prompt: [TokenID] = [7, 8, 9]
+            let prompt = ModelInput([7, 8, 9])
             let wantsPromptLogits = true
             let stateLayers = [0, 3]
             var events: [String] = []
@@ -285,7 +282,7 @@ private final class ChoiceWork: SequenceWork {
     /// A question on a branch begins with what the sequence knows, and leaves it as it is.
     @Test func branches() throws {
         final class QuestionWork: SequenceWork {
-            let prompt: [TokenID] = [1, 2, 3]
+            let prompt = ModelInput([1, 2, 3])
             let wantsPromptLogits = false
             private(set) var branch: WorkBranch?
             private(set) var position: Int?
@@ -316,7 +313,7 @@ private final class ChoiceWork: SequenceWork {
     @Test func files() throws {
         let model = TableModel { $0 + 1 }
         let memory = memories(model, 1)[0]
-        for result in try run([PrefillWork(prompt: [3, 4, 5])], in: [memory], engine(model)) { try result.get() }
+        for result in try run([PrefillWork(prompt: ModelInput([3, 4, 5]))], in: [memory], engine(model)) { try result.get() }
         let written = try TemporaryFile([])
         let file = CacheFile(url: URL(fileURLWithPath: written.path), model: 1)
         try file.write(memory)

@@ -156,6 +156,7 @@ struct TestTurn {
         let phase = try #require(step.phase, sourceLocation: location)
         #expect(phase.isFree, sourceLocation: location)
         var end = PhaseEnd(reason: .endOfTurn, tokens: TurnTestBytes.plain(text), text: text)
+        end.isBlank = !text.contains { !$0.isWhitespace }
         if let mark {
             end.reason = .stopString
             end.stopToken = TurnTestBytes.special(mark)

@@ -47,16 +47,21 @@ package struct ModelRecipe: Decodable, Sendable {
     package var positions: [Int]
     package var logits: [[Double]]
 
-    private static let folder = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
-        .appendingPathComponent("InferenceTests/Golden/Architectures")
+    private static let golden = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
+        .appendingPathComponent("InferenceTests/Golden")
 
     package static let names: [String] = {
-        let files = (try? FileManager.default.contentsOfDirectory(atPath: folder.path)) ?? []  // `thereAreRecipes` fails
+        let files = (try? FileManager.default.contentsOfDirectory(atPath: golden.path + "/Architectures")) ?? []  // `thereAreRecipes` fails
         return files.filter { $0.hasSuffix(".json") }.map { String($0.dropLast(5)) }.sorted()
     }()
 
-    package static func load(_ name: String) throws -> ModelRecipe {
-        try JSONDecoder().decode(ModelRecipe.self, from: Data(contentsOf: folder.appendingPathComponent("\(name).json")))
+    package static func load(_ name: String) throws -> ModelRecipe { try load(name, in: "Architectures", as: ModelRecipe.self) }
+
+    /// Reads a recipe, or a type that has more of its file.
+    package static func load<Recipe: Decodable>(
+        _ name: String, in folder: String, as type: Recipe.Type
+    ) throws -> Recipe {
+        try JSONDecoder().decode(type, from: Data(contentsOf: golden.appendingPathComponent("\(folder)/\(name).json")))
     }
 
     /// The file that the recipe describes, identical to the file that the reference read.

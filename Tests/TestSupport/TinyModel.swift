@@ -17,6 +17,9 @@ package struct TinyModel {
     package var template = TinyModel.chatML
     /// Control tokens besides the three of the vocabulary, such as the marks of reasoning.
     package var controlTokens: [String] = []
+    /// Whether a layer predicts the token after the next one. It is often right, because the other layers change little; of binary32
+    /// only.
+    package var predicts = false
 
     package init() {}
 
@@ -46,7 +49,8 @@ package struct TinyModel {
         let tokens = Array(Self.tokens.dropLast(3)) + controlTokens + Self.tokens.suffix(3)
         builder.metadata = [
             ("general.architecture", .string("llama")), ("general.name", .string("tiny")),
-            ("llama.block_count", .uint32(UInt32(layers))), ("llama.embedding_length", .uint32(UInt32(width))),
+            ("llama.block_count", .uint32(UInt32(predicts ? layers + 1 : layers))),
+            ("llama.embedding_length", .uint32(UInt32(width))),
             ("llama.feed_forward_length", .uint32(UInt32(feedForward))), ("llama.attention.head_count", .uint32(UInt32(heads))),
             ("llama.attention.head_count_kv", .uint32(UInt32(kvHeads))), ("llama.context_length", .uint32(UInt32(context))),
             ("llama.rope.freq_base", .float32(10_000)), ("llama.attention.layer_norm_rms_epsilon", .float32(1e-5)),
@@ -59,26 +63,45 @@ package struct TinyModel {
             ("tokenizer.chat_template", .string(template)),
         ]
         builder.metadata += rope
+        if predicts { builder.metadata.append(("llama.nextn_predict_layers", .uint32(1))) }
         let kvWidth = width / heads * kvHeads
-        func matrix(_ name: String, _ columns: Int, _ rows: Int) {
-            builder.tensors.append((name, type, [columns, rows], Self.randomBlocks(type, columns * rows, &random)))
+        func floats(_ values: [Float]) -> [UInt8] {
+            values.flatMap { withUnsafeBytes(of: $0.bitPattern.littleEndian, Array.init) }
+        }
+        func matrix(_ name: String, _ columns: Int, _ rows: Int, ifPredicting factor: Float = 1) {
+            let blocks =
+                predicts
+                ? floats((0..<columns * rows).map { _ in random.uniform(-0.2...0.2) * factor })
+                : Self.randomBlocks(type, columns * rows, &random)
+            builder.tensors.append((name, type, [columns, rows], blocks))
         }
         func norm(_ name: String) {
             let values = (0..<width).map { _ in random.uniform(0.5...1.5) }
-            builder.tensors.append(
-                (name, .f32, [width], values.flatMap { withUnsafeBytes(of: $0.bitPattern.littleEndian, Array.init) }))
+            builder.tensors.append((name, .f32, [width], floats(values)))
         }
-        matrix("token_embd.weight", width, tokens.count)
-        for layer in 0..<layers {
+        matrix("token_embd.weight", width, tokens.count, ifPredicting: 10)
+        for layer in 0..<(predicts ? layers + 1 : layers) {
             norm("blk.\(layer).attn_norm.weight")
             matrix("blk.\(layer).attn_q.weight", width, width)
             matrix("blk.\(layer).attn_k.weight", width, kvWidth)
             matrix("blk.\(layer).attn_v.weight", width, kvWidth)
-            matrix("blk.\(layer).attn_output.weight", width, width)
+            matrix("blk.\(layer).attn_output.weight", width, width, ifPredicting: 0.1)
             norm("blk.\(layer).ffn_norm.weight")
             matrix("blk.\(layer).ffn_gate.weight", width, feedForward)
             matrix("blk.\(layer).ffn_up.weight", width, feedForward)
-            matrix("blk.\(layer).ffn_down.weight", feedForward, width)
+            matrix("blk.\(layer).ffn_down.weight", feedForward, width, ifPredicting: 0.1)
+        }
+        if predicts {
+            let prefix = "blk.\(layers).nextn."
+            // The embedding of the next token passes through.
+            let input = (0..<2 * width * width).map { index in
+                random.uniform(-0.01...0.01) + (index % (2 * width) == index / (2 * width) ? 1 : 0)
+            }
+            builder.tensors.append((prefix + "eh_proj.weight", .f32, [2 * width, width], floats(input)))
+            for name in ["enorm", "hnorm"] {
+                let values = (0..<width).map { _ in random.uniform(0.9...1.1) }
+                builder.tensors.append((prefix + name + ".weight", .f32, [width], floats(values)))
+            }
         }
         norm("output_norm.weight")
         if hasOutputHead { matrix("output.weight", width, tokens.count) }
@@ -95,37 +118,38 @@ package struct TinyModel {
         func noise(_ count: Int) -> [UInt8] { (0..<count).map { _ in UInt8.random(in: 0...255, using: &random) } }
         var bytes: [UInt8] = []
         for _ in 0..<count / type.blockElements {
-            switch type {
-            case .f32: withUnsafeBytes(of: random.uniform(-0.2...0.2).bitPattern.littleEndian) { bytes += $0 }
-            case .f16: bytes += half(-0.2...0.2)
-            case .bf16: withUnsafeBytes(of: UInt16(random.uniform(-0.2...0.2).bitPattern >> 16).littleEndian) { bytes += $0 }
-            case .q4_0: bytes += half(0.01...0.03) + noise(16)
-            case .q4_1: bytes += half(0.01...0.03) + half(-0.25 ... -0.15) + noise(16)
-            case .q5_0: bytes += half(0.005...0.015) + noise(20)
-            case .q5_1: bytes += half(0.005...0.015) + half(-0.25 ... -0.15) + noise(20)
-            case .q8_0: bytes += half(0.0005...0.0015) + noise(32)
-            case .q2_K: bytes += noise(80) + half(0.003...0.006) + half(0.003...0.006)
-            case .q3_K: bytes += noise(108) + half(0.001...0.002)
-            case .q4_K: bytes += half(0.0003...0.0006) + half(0.002...0.004) + noise(140)
-            case .q5_K: bytes += half(0.00015...0.0003) + half(0.002...0.004) + noise(172)
-            case .q6_K: bytes += noise(208) + half(0.00003...0.0001)
-            case .iq4_NL: bytes += half(0.0005...0.0015) + noise(16)
-            case .iq4_XS: bytes += half(0.00003...0.0001) + noise(134)
-            case .mxfp4: bytes += [UInt8.random(in: 120...123, using: &random)] + noise(16)
-            case .nvfp4: bytes += (0..<4).map { _ in UInt8.random(in: 1...40, using: &random) } + noise(32)
-            case .iq2_XXS, .iq2_XS, .iq2_S: bytes += half(0.001...0.002) + noise(type.blockBytes - 2)
-            case .iq3_XXS, .iq3_S: bytes += half(0.0005...0.001) + noise(type.blockBytes - 2)
-            case .iq1_S: bytes += half(0.005...0.01) + noise(48)
-            case .iq1_M:
+            switch type.name {
+            case "F32": withUnsafeBytes(of: random.uniform(-0.2...0.2).bitPattern.littleEndian) { bytes += $0 }
+            case "F16": bytes += half(-0.2...0.2)
+            case "BF16": withUnsafeBytes(of: UInt16(random.uniform(-0.2...0.2).bitPattern >> 16).littleEndian) { bytes += $0 }
+            case "Q4_0": bytes += half(0.01...0.03) + noise(16)
+            case "Q4_1": bytes += half(0.01...0.03) + half(-0.25 ... -0.15) + noise(16)
+            case "Q5_0": bytes += half(0.005...0.015) + noise(20)
+            case "Q5_1": bytes += half(0.005...0.015) + half(-0.25 ... -0.15) + noise(20)
+            case "Q8_0": bytes += half(0.0005...0.0015) + noise(32)
+            case "Q2_K": bytes += noise(80) + half(0.003...0.006) + half(0.003...0.006)
+            case "Q3_K": bytes += noise(108) + half(0.001...0.002)
+            case "Q4_K": bytes += half(0.0003...0.0006) + half(0.002...0.004) + noise(140)
+            case "Q5_K": bytes += half(0.00015...0.0003) + half(0.002...0.004) + noise(172)
+            case "Q6_K": bytes += noise(208) + half(0.00003...0.0001)
+            case "IQ4_NL": bytes += half(0.0005...0.0015) + noise(16)
+            case "IQ4_XS": bytes += half(0.00003...0.0001) + noise(134)
+            case "MXFP4": bytes += [UInt8.random(in: 120...123, using: &random)] + noise(16)
+            case "NVFP4": bytes += (0..<4).map { _ in UInt8.random(in: 1...40, using: &random) } + noise(32)
+            case "IQ2_XXS", "IQ2_XS", "IQ2_S": bytes += half(0.001...0.002) + noise(type.blockBytes - 2)
+            case "IQ3_XXS", "IQ3_S": bytes += half(0.0005...0.001) + noise(type.blockBytes - 2)
+            case "IQ1_S": bytes += half(0.005...0.01) + noise(48)
+            case "IQ1_M":
                 // The scale is stored in the high nibbles of the last four 16-bit words.
                 var block = noise(56)
                 for (index, nibble) in [0x8, 0x2, 0x1, 0x2].enumerated() {
                     block[49 + 2 * index] = block[49 + 2 * index] & 0xF | UInt8(nibble) << 4
                 }
                 bytes += block
-            case .tq1_0: bytes += noise(52) + half(0.05...0.1)
-            case .tq2_0: bytes += noise(64) + half(0.05...0.1)
-            case .q1_0, .q2_0: bytes += half(0.05...0.1) + noise(16)
+            case "TQ1_0": bytes += noise(52) + half(0.05...0.1)
+            case "TQ2_0": bytes += noise(64) + half(0.05...0.1)
+            case "Q1_0", "Q2_0": bytes += half(0.05...0.1) + noise(16)
+            default: preconditionFailure("randomBlocks has no blocks of \(type)")
             }
         }
         return bytes

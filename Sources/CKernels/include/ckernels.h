@@ -1,7 +1,7 @@
 /// Block arithmetic for transformer inference on CPUs: packed matrices, activations, attention, a thread pool.
 ///
-/// Except `ck_physical_cores`, no function does I/O. The dispatch table is the only global state, and only
-/// `ck_pool_create` and `ck_start_thread` allocate. Functions with implementations for several instruction sets are called through
+/// Except `ck_physical_cores`, no function does I/O. The dispatch table and the grids of quantisation are the only global state, each
+/// made once, and only `ck_pool_create` and `ck_start_thread` allocate. Functions with implementations for several instruction sets are called through
 /// `ck_kernels`; `scalar.c` is the reference implementation that the others are tested against.
 #ifndef CKERNELS_H
 #define CKERNELS_H
@@ -9,6 +9,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+
+#include "tensor_types.h"
 
 // MARK: - Thread pool
 
@@ -27,7 +29,8 @@ bool ck_start_thread(void (*body)(void *context), void *context);
 int ck_physical_cores(void);
 /// Calls `body(context, i)` once for every `i` in `0..<chunks` and returns when all calls have
 /// returned. Thread-safe: regions of several callers run one after the other, so that models that share a pool take turns at each
-/// operation. `body` must not call the pool, which would wait for itself.
+/// operation; only what runs on the caller's thread alone (one chunk, or a pool of one thread) waits for no other region. `body` must
+/// not call the pool, which would wait for itself.
 void ck_pool_run(ck_pool *pool, int chunks, void (*body)(void *context, int chunk), void *context);
 
 // MARK: - Matrices
@@ -35,66 +38,6 @@ void ck_pool_run(ck_pool *pool, int chunks, void (*body)(void *context, int chun
 /// Rows of a packed matrix are interleaved in panels of this many rows, so that one vector register
 /// holds the same columns of all rows of a panel and no horizontal sum is needed.
 enum { CK_PANEL = 16 };
-
-/// How a matrix stores its weights. Integer layouts hold unsigned codes; a weight is `scale·(code − offset) + minimum`.
-///
-/// A block is 16 rows by 32 columns, or by 256 where the file's blocks have 256 elements: codes in groups of 32
-/// columns, then 8-bit scales for each group (or half group) of each row, then `d` and, where present, the factor of
-/// the minima as binary16 for each row. A group of 4-bit codes is `[step][16 rows][4 columns]`; low nibbles are columns
-/// 0–15, high nibbles 16–31. Bits above the fourth follow as bit planes in the same order. Each layout is at most 4 %
-/// larger than the tensor in the file.
-typedef enum {
-    CK_LAYOUT_Q4_0,
-    CK_LAYOUT_Q4_1,
-    CK_LAYOUT_Q5_0,
-    CK_LAYOUT_Q5_1,
-    CK_LAYOUT_Q8_0,
-    CK_LAYOUT_Q2_K,
-    CK_LAYOUT_Q3_K,
-    CK_LAYOUT_Q4_K,
-    CK_LAYOUT_Q5_K,
-    CK_LAYOUT_Q6_K,
-    CK_LAYOUT_IQ4_NL,
-    CK_LAYOUT_IQ4_XS,
-    CK_LAYOUT_MXFP4,
-    CK_F16,   ///< binary16 as `[column][16 rows]`
-    CK_BF16,  ///< bfloat16 as `[column][16 rows]`
-    CK_F32,   ///< binary32 as `[column][16 rows]`
-    CK_ROWS,  ///< rows as in the file, decoded to binary32 when they are used; for types without kernels of their own, and for
-              ///< tables, of which only single rows are read
-} ck_layout;
-
-/// The tensor types of GGUF, by their number in the file.
-typedef enum {
-    CK_TYPE_F32 = 0,
-    CK_TYPE_F16 = 1,
-    CK_TYPE_Q4_0 = 2,
-    CK_TYPE_Q4_1 = 3,
-    CK_TYPE_Q5_0 = 6,
-    CK_TYPE_Q5_1 = 7,
-    CK_TYPE_Q8_0 = 8,
-    CK_TYPE_Q2_K = 10,
-    CK_TYPE_Q3_K = 11,
-    CK_TYPE_Q4_K = 12,
-    CK_TYPE_Q5_K = 13,
-    CK_TYPE_Q6_K = 14,
-    CK_TYPE_IQ2_XXS = 16,
-    CK_TYPE_IQ2_XS = 17,
-    CK_TYPE_IQ3_XXS = 18,
-    CK_TYPE_IQ1_S = 19,
-    CK_TYPE_IQ4_NL = 20,
-    CK_TYPE_IQ3_S = 21,
-    CK_TYPE_IQ2_S = 22,
-    CK_TYPE_IQ4_XS = 23,
-    CK_TYPE_IQ1_M = 29,
-    CK_TYPE_BF16 = 30,
-    CK_TYPE_TQ1_0 = 34,
-    CK_TYPE_TQ2_0 = 35,
-    CK_TYPE_MXFP4 = 39,
-    CK_TYPE_NVFP4 = 40,
-    CK_TYPE_Q1_0 = 41,
-    CK_TYPE_Q2_0 = 42,
-} ck_type;
 
 /// A packed matrix. `data` holds `ceil(rows/16)` panels of `panel_bytes`; missing rows of the last panel are zero.
 /// Products are multiplied by `scale`.
@@ -112,11 +55,18 @@ typedef struct {
     int32_t identity;  ///< the number of the matrix among those of its model; no kernel reads it
 } ck_matrix;
 
+/// The number of tensor types, and the type at an index of the table.
+int32_t ck_type_count(void);
+ck_type ck_type_at(int32_t index);
+/// The usual name of a tensor type, such as `Q4_K`; null for an unknown type.
+const char *ck_type_name(ck_type type);
 /// Elements and bytes of one block of a tensor type; both 0 for an unknown type.
 int32_t ck_type_block(ck_type type);
 int32_t ck_type_bytes(ck_type type);
-/// The layout that a tensor type with rows of `columns` is packed into.
+/// The layout that a tensor type is packed into.
 ck_layout ck_type_layout(ck_type type);
+/// Whether a matrix of this layout has codes and scales, and is multiplied by quantised activations.
+bool ck_layout_is_integer(ck_layout layout);
 /// Whether products with matrices of this layout can use the `unit` of activations.
 bool ck_layout_sums_blocks(ck_layout layout);
 /// Bytes of one panel, or 0 if `columns` is not a positive multiple of the type's block size.
@@ -129,13 +79,11 @@ void ck_dequantize(ck_type type, const uint8_t *source, size_t count, float *des
 /// `[rank][columns]`.
 void ck_add_low_rank(
     float *weights, const float *b, const float *a, int32_t rows, int32_t rank, int32_t columns, float scale);
-/// Encodes `count` elements (whole blocks of 32) as Q8_0.
-void ck_quantize_q8_0(const float *x, size_t count, uint8_t *blocks);
 /// Whether `ck_encode` can write a type.
 bool ck_can_encode(ck_type type);
-/// Encodes `count` elements (whole blocks) of a type of blocks, so that the square error is small; that of large elements counts more.
-/// With `importance`, each element's error counts also as much as its importance, which is not negative. Every processor gives the same
-/// bytes.
+/// Encodes `count` elements (whole blocks). Types of numbers and Q8_0 are rounded. The others are encoded so that the square error is
+/// small; that of large elements counts more. With `importance`, each element's error counts also as much as its importance, which is not
+/// negative. Every processor gives the same bytes.
 void ck_encode(ck_type type, const float *x, size_t count, const float *importance, uint8_t *out);
 /// Decodes one row of a packed matrix, for example a token embedding.
 void ck_matrix_row(const ck_matrix *matrix, int32_t row, float *destination);

@@ -154,6 +154,8 @@ extension GenerationFailure {
         case .unusableLogits, .emptyPrompt:
             // The model's file is damaged, or its chat template is wrong.
             SystemLanguageModel.Error.assetsUnavailable(.init(debugDescription: description))
+        case .unusableInput:
+            LanguageModelError.unsupportedTranscriptContent(.init(unsupportedContent: [], debugDescription: description))
         case .grammarTooComplex:
             GeneratedContent.ParsingError(rawContent: "", debugDescription: description)
         }

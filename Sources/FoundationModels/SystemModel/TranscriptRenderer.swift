@@ -18,11 +18,15 @@ struct TranscriptRenderer {
     /// Additional instructions for conversations with tools.
     private let toolInstructions: String?
 
+    init(isTagging: Bool = false, _ facts: ModelFacts) {
+        self.isTagging = isTagging
+        hasToolFormat = facts.hasToolFormat
+        ownInstructions = facts.defaults.instructions
+        toolInstructions = facts.defaults.toolInstructions
+    }
+
     init(_ configuration: LocalModel, _ model: LoadedModel) {
-        isTagging = configuration.isTagging
-        hasToolFormat = model.toolFormat != nil
-        ownInstructions = model.defaults.instructions
-        toolInstructions = model.defaults.toolInstructions
+        self.init(isTagging: configuration.isTagging, ModelFacts(model, hasAdapter: false))
     }
 
     /// The conversation whose last tool calls have been made, as a question with their results, which is answered in words:

@@ -17,7 +17,7 @@ package enum CacheFileError: Error, Equatable, CustomStringConvertible {
 
 /// A file with the contents of a KV cache, so that a later process need not compute them again.
 ///
-/// The file has a header, the tokens, the memory of the cache and a checksum of all of it, in the byte order of the machine.
+/// The file has a header, what the rows are, the memory of the cache and a checksum of all of it, in the byte order of the machine.
 /// It is written under a temporary name, synchronized and renamed: a process that is killed leaves no file that looks
 /// complete. A file is used only if its checksum is right and it was written with the same model file.
 struct CacheFile {
@@ -26,7 +26,7 @@ struct CacheFile {
     let model: UInt64
 
     /// Increment whenever the format or the layout of keys and values changes.
-    private static let version = 1
+    private static let version = 2
     private static let magic = 0x4543_4143_5645_594B
 
     /// Writes the contents of a cache that nobody changes meanwhile. Blocks until the data is on the disk.
@@ -38,13 +38,14 @@ struct CacheFile {
                 checksum.add(bytes)
                 try file.write(bytes)
             }
-            let positions = cache.checkpointPositions
+            let (positions, rows) = (cache.checkpointPositions, cache.rows)
             let start = [Self.magic, Self.version, Int(truncatingIfNeeded: model)]
+            let counts = [cache.capacity, rows.count, positions.count, rows.words.count]
             // The parts are those that are read.
-            for words in [start + [cache.capacity, cache.tokens.count, positions.count], cache.layout.words, positions] {
+            for words in [start + counts, cache.layout.words, positions, rows.words] {
                 try words.withUnsafeBytes { try append($0) }
             }
-            try cache.tokens.withUnsafeBytes { try append($0) }
+            try rows.ids.withUnsafeBytes { try append($0) }
             try cache.forEachPart { try append(UnsafeRawBufferPointer($0)) }
             try withUnsafeBytes(of: checksum.value) { try append($0) }
             try file.finish()
@@ -76,12 +77,12 @@ struct CacheFile {
             try words.withUnsafeMutableBytes { try fill($0) }
             return words
         }
-        let start = try words(6)
+        let start = try words(7)
         guard start[0] == Self.magic, start[1] == Self.version else { throw unusable("it has another format") }
         guard start[2] == Int(truncatingIfNeeded: self.model) else { throw unusable("it was written with another model") }
-        let (capacity, count, checkpoints) = (start[3], start[4], start[5])
+        let (capacity, count, checkpoints, rowWordCount) = (start[3], start[4], start[5], start[6])
         guard capacity > 0, capacity <= model.limits.contextLength + 16, count > 0, count <= capacity,
-            (0...KVCache.maximumCheckpoints).contains(checkpoints)
+            (0...KVCache.maximumCheckpoints).contains(checkpoints), (0...InputRows.maximumWords(count)).contains(rowWordCount)
         else { throw unusable("its sizes are not possible") }
         let cache = try model.makeMemory(capacity: capacity, format: format, adapter: adapter)
         let layout = cache.layout.words
@@ -92,12 +93,16 @@ struct CacheFile {
         guard positions.allSatisfy({ (0...count).contains($0) }), zip(positions, positions.dropFirst()).allSatisfy(<) else {
             throw unusable("its sizes are not possible")
         }
+        let rowWords = try words(rowWordCount)
         var tokens = [TokenID](repeating: 0, count: count)
         try tokens.withUnsafeMutableBytes { try fill($0) }
-        guard tokens.allSatisfy({ (0..<TokenID(model.limits.vocabularySize)).contains($0) }) else {
+        guard tokens.allSatisfy({ (InputRows.embedded..<TokenID(model.limits.vocabularySize)).contains($0) }) else {
             throw unusable("it is damaged")
         }
-        try cache.begin(tokens, checkpoints: positions, reserve: reserve)
+        guard let rows = InputRows(ids: tokens, words: rowWords), positions.allSatisfy({ rows.undivided($0) == $0 }) else {
+            throw unusable("it is damaged")
+        }
+        try cache.begin(rows, checkpoints: positions, reserve: reserve)
         try cache.forEachPart { try fill($0) }
         let expected = checksum.value
         guard try words(1) == [Int(truncatingIfNeeded: expected)], offset == file.size else { throw unusable("it is damaged") }

@@ -14,8 +14,9 @@ package enum CacheFormat: String, Sendable, Hashable {
 /// Keys and values can be truncated at any position, recurrent states only at a checkpoint. Not thread-safe: only one
 /// engine call at a time may use a sequence.
 package final class KVCache: SequenceMemory {
-    /// Tokens that have been processed, in order.
-    package private(set) var tokens: [TokenID] = []
+    package private(set) var rows = InputRows()
+    /// The token of each row.
+    package var tokens: [TokenID] { rows.ids }
     /// The maximum number of positions.
     package let capacity: Int
     package let isRecurrent: Bool
@@ -215,7 +216,7 @@ package final class KVCache: SequenceMemory {
     var isEmpty: Bool { pages.isEmpty && recurrent == nil }
 
     private struct Contents {
-        fileprivate let tokens: [TokenID]
+        fileprivate let rows: InputRows
         fileprivate let pages: [CachePage]
         fileprivate let recurrent: RecurrentStates?
         fileprivate let checkpoints: [Checkpoint]
@@ -224,10 +225,10 @@ package final class KVCache: SequenceMemory {
 
     func takeContents() -> Any {
         defer {
-            (tokens, pages, recurrent, checkpoints, checkpointRoom) = ([], [], nil, [], nil)
+            (rows, pages, recurrent, checkpoints, checkpointRoom) = (InputRows(), [], nil, [], nil)
         }
         for index in pages.indices { pageTable[index] = nil }
-        return Contents(tokens: tokens, pages: pages, recurrent: recurrent, checkpoints: checkpoints, room: checkpointRoom)
+        return Contents(rows: rows, pages: pages, recurrent: recurrent, checkpoints: checkpoints, room: checkpointRoom)
     }
 
     /// The parts are the keys and values of each page, the recurrent states, and those of the checkpoints.
@@ -250,12 +251,12 @@ package final class KVCache: SequenceMemory {
     }
 
     func begin(
-        _ tokens: [TokenID], checkpoints positions: [Int], reserve: (Int) throws -> MemoryReservation?
+        _ rows: InputRows, checkpoints positions: [Int], reserve: (Int) throws -> MemoryReservation?
     ) throws {
         _ = takeContents()
-        let room = try reserve(bytesToReserve(tokens.count, withCheckpoint: false) + positions.count * stateBytes)
-        try self.reserve(tokens.count, in: room, withCheckpoint: false)
-        self.tokens = tokens
+        let room = try reserve(bytesToReserve(rows.count, withCheckpoint: false) + positions.count * stateBytes)
+        try self.reserve(rows.count, in: room, withCheckpoint: false)
+        self.rows = rows
         checkpoints = positions.map {
             Checkpoint(position: $0, states: [UInt8](repeating: 0, count: stateBytes), room: room?.divide(stateBytes))
         }
@@ -301,10 +302,9 @@ package final class KVCache: SequenceMemory {
 
     // MARK: - Positions
 
-    func reusablePrefix(of other: [TokenID], limit: Int) -> Int {
-        var count = 0
-        while count < tokens.count, count < other.count, count < limit, tokens[count] == other[count] { count += 1 }
-        if !isRecurrent || count == tokens.count { return count }
+    func reusablePrefix(of other: InputRows, limit: Int) -> Int {
+        let count = rows.commonPrefix(with: other, limit: limit)
+        if !isRecurrent || count == rows.count { return count }
         return checkpoints.last { $0.position <= count }?.position ?? 0
     }
 
@@ -314,9 +314,9 @@ package final class KVCache: SequenceMemory {
     @discardableResult package func rewind(to length: Int, keepsPages: Bool) -> Int {
         guard length < tokens.count else { return tokens.count }
         defer { if !keepsPages { trimPages() } }
-        let length = max(0, length)
-        if isRecurrent { restoreCheckpoint(before: length) } else { tokens.removeLast(tokens.count - length) }
-        return tokens.count
+        let length = rows.undivided(max(0, length))
+        if isRecurrent { restoreCheckpoint(before: length) } else { rows.truncate(to: length) }
+        return rows.count
     }
 
     /// Restores the states of the last checkpoint at or before a position, and removes what came later.
@@ -329,7 +329,7 @@ package final class KVCache: SequenceMemory {
         } else {
             memset(states, 0, stateBytes)
         }
-        tokens.removeLast(tokens.count - (checkpoints.last?.position ?? 0))
+        rows.truncate(to: checkpoints.last?.position ?? 0)
     }
 
     func addCheckpoint() {
@@ -356,7 +356,7 @@ package final class KVCache: SequenceMemory {
 
     func copyPrefix(of other: any SequenceMemory, count: Int, in room: MemoryReservation?) throws(ModelError) {
         guard let other = other as? KVCache else { preconditionFailure("the caller compares the memories: see isCompatible") }
-        var count = min(count, other.tokens.count, capacity)
+        var count = other.rows.undivided(min(count, other.rows.count, capacity))
         let checkpoint = other.checkpoints.last { $0.position <= count }
         if isRecurrent, count < other.tokens.count { count = checkpoint?.position ?? 0 }
         // Whole pages are shared; the positions of the last one are copied, because both sequences will write to it.
@@ -384,9 +384,9 @@ package final class KVCache: SequenceMemory {
         }
         pages = shared
         for index in pages.indices { pageTable[index] = pages[index].base }
-        tokens = Array(other.tokens.prefix(count))
+        rows = other.rows.prefix(count)
     }
 
-    /// Appends tokens that have been processed.
-    func append(_ new: UnsafeBufferPointer<TokenID>) { tokens.append(contentsOf: new) }
+    /// Appends tokens that have been processed, which may be rows of `input`.
+    func append(_ new: UnsafeBufferPointer<TokenID>, of input: ModelInput?) { rows.append(new, of: input?.rows) }
 }

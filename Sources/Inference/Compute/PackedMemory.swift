@@ -1,3 +1,4 @@
+internal import CKernels
 internal import Files
 package import Foundation
 
@@ -59,8 +60,7 @@ package struct PackedCache: Sendable {
         return PackedCache(directory: parent.appendingPathComponent("foundation-models/packed"))
     }
 
-    /// Increment whenever the layout of packed panels or of the header changes.
-    private static let version: UInt64 = 7
+    private static let version = UInt64(CK_PACKED_VERSION)
     private static let headerBytes = 4096
     /// The offset of the identity of the running system in the header, which becomes 0 once the file is on the disk.
     private static let systemOffset = 512

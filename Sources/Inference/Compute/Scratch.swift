@@ -70,6 +70,7 @@ final class Scratch {
     let up: UnsafeMutablePointer<Float>  // [batch][widest feed-forward]
     let logits: UnsafeMutablePointer<Float>  // [fewRows][vocabulary]
     let queryScale: UnsafeMutablePointer<Float>  // [batch]
+    let visibleEnd: UnsafeMutablePointer<Int32>  // [batch], the end of what rows see, 0 if that is before them
     /// Cosines and sines of each rotary embedding, `[batch][pairs]`.
     let angles: [(cosine: UnsafeMutablePointer<Float>, sine: UnsafeMutablePointer<Float>, pairs: Int)]
     let perLayer: UnsafeMutablePointer<Float>  // [batch][layers · perLayerWidth]
@@ -81,6 +82,7 @@ final class Scratch {
     let latent: RowBuffer  // [batch][latent of queries]
     let heads: RowBuffer  // [heads][batch][plain part of a query or key, or latent] of latent attention
     let router: RowBuffer  // [batch][width]
+    let joined: RowBuffer  // 2·width, of a prediction head
 
     // Experts: a pair is a (row, slot) combination; pairs are ordered by expert.
     let routerLogits: UnsafeMutablePointer<Float>  // [batch][experts]
@@ -107,18 +109,21 @@ final class Scratch {
 
     private let memory: Memory
 
-    /// - Parameter hasUnits: whether activations may have a common unit for 256 columns.
-    convenience init(_ shape: ModelShape, batch: Int, hasUnits: Bool) throws(ModelError) {
+    /// - Parameters:
+    ///   - hasUnits: whether activations may have a common unit for 256 columns.
+    ///   - joins: whether the input of the first layer is joined from two.
+    convenience init(_ shape: ModelShape, batch: Int, hasUnits: Bool, joins: Bool = false) throws(ModelError) {
         var layout = MemoryLayoutBuilder()
         // The first pass computes sizes only, the second assigns the same layout in memory.
-        _ = Scratch(shape, batch: batch, hasUnits: hasUnits, &layout, try Memory(bytes: 1), measuring: true)
+        _ = Scratch(shape, batch: batch, hasUnits: hasUnits, joins: joins, &layout, try Memory(bytes: 1), measuring: true)
         let memory = try Memory(bytes: layout.bytes)
         layout = MemoryLayoutBuilder()
-        self.init(shape, batch: batch, hasUnits: hasUnits, &layout, memory, measuring: false)
+        self.init(shape, batch: batch, hasUnits: hasUnits, joins: joins, &layout, memory, measuring: false)
     }
 
     private init(
-        _ shape: ModelShape, batch: Int, hasUnits: Bool, _ layout: inout MemoryLayoutBuilder, _ memory: Memory, measuring: Bool
+        _ shape: ModelShape, batch: Int, hasUnits: Bool, joins: Bool, _ layout: inout MemoryLayoutBuilder, _ memory: Memory,
+        measuring: Bool
     ) {
         let sizes = ScratchSizes(shape)
         let target = measuring ? nil : memory
@@ -142,6 +147,7 @@ final class Scratch {
         up = floats(batch * sizes.feedForward, &layout)
         logits = floats(shape.isEncoder ? 0 : min(batch, EngineLimits.fewRows) * shape.vocabularySize, &layout)
         queryScale = floats(batch, &layout)
+        visibleEnd = integers(batch, &layout)
         var angles: [(cosine: UnsafeMutablePointer<Float>, sine: UnsafeMutablePointer<Float>, pairs: Int)] = []
         for rotary in shape.rotaries {
             let pairs = rotary.dimensions / 2
@@ -157,6 +163,7 @@ final class Scratch {
         latent = RowBuffer(batch * sizes.latent, hasUnits: hasUnits, &layout, target)
         heads = RowBuffer(batch * sizes.heads, hasUnits: hasUnits, &layout, target)
         router = RowBuffer(sizes.experts > 0 ? batch * shape.width : 0, hasUnits: hasUnits, &layout, target)
+        joined = RowBuffer(joins ? batch * 2 * shape.width : 0, hasUnits: hasUnits, &layout, target)
         let pairs = batch * sizes.usedExperts
         routerLogits = floats(batch * sizes.experts, &layout)
         expertWeights = floats(pairs, &layout)

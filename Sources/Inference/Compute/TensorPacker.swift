@@ -71,7 +71,7 @@ struct TensorPacker {
         if isTable { panel = 16 * (columns / type.blockElements * type.blockBytes) }
         let size = (rows + 15) / 16 * panel
         let target = claim(size)
-        if layout.rawValue < CK_F16.rawValue { hasIntegerMatrices = true }
+        if ck_layout_is_integer(layout) { hasIntegerMatrices = true }
         if ck_layout_sums_blocks(layout) { hasBlockScales = true }
         let matrix = Matrix(
             rows: Int32(rows), columns: Int32(columns), layout: layout, type: type.kernelType,
@@ -208,7 +208,7 @@ struct TensorPacker {
     /// whose columns are not a multiple of 32) F32.
     private static func packedType(_ tensor: GGUFTensor, _ adapter: AdapterFile?) -> TensorType {
         guard let adapter, adapter.targets.contains(tensor.name) else { return tensor.type }
-        return [.f32, .f16, .bf16].contains(tensor.type) || tensor.shape[0] % 32 != 0 ? .f32 : .q8_0
+        return !tensor.type.isQuantized || tensor.shape[0] % 32 != 0 ? .f32 : .q8_0
     }
 
     /// The factor of a matrix, which some files store in a separate tensor: one for all slices or one for each; else 1.

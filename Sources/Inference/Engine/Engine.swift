@@ -17,7 +17,7 @@ final class Engine {
 
     // Buffers that are kept, so that a pass allocates nothing.
     private var chunks: [Scheduler.Chunk] = []
-    private var parts: [(cache: any SequenceMemory, count: Int)] = []
+    private var parts: [PassPart] = []
     private var tokens: [TokenID] = []
     /// The rows of the pass whose logits are wanted, and whose they are.
     private var rows = LogitRows()
@@ -33,10 +33,10 @@ final class Engine {
     /// - Parameter identity: identifies the contents of the model among those whose sequences are in the same memory.
     init(
         model: any TokenModel, memory: PoolMemory, identity: UInt64 = 0,
-        configuration: EngineConfiguration = EngineConfiguration()
+        limits: Scheduler.Limits = Scheduler.Limits(EngineConfiguration())
     ) {
         (self.model, self.memory, self.identity, telemetry) = (model, memory, identity, memory.telemetry)
-        var limits = Scheduler.Limits(configuration)
+        var limits = limits
         limits.batchTokens = min(limits.batchTokens, model.limits.passTokens)
         limits.shortTokens = min(limits.shortTokens, limits.batchTokens)
         limits.active = min(limits.active, model.limits.sequences)
@@ -142,7 +142,7 @@ final class Engine {
             // Nobody waits for background work.
             if other.priority == .background, job.priority == .interactive { continue }
             if !other.cache.isCompatible(with: job.cache) { continue }
-            let count = zip(job.work.prompt, other.work.prompt).prefix { $0 == $1 }.count
+            let count = job.work.prompt.rows.commonPrefix(with: other.work.prompt.rows)
             let gain = count - max(cached, other.cache.tokens.count)
             if gain >= Self.minimumSharedTokens, count > best?.count ?? 0 { best = (other.id, count) }
         }
@@ -155,7 +155,11 @@ final class Engine {
     /// Makes the job's cache contain the longest reusable part of its prompt; the rest is to be processed. If the prompt of
     /// another job begins in the same way, the job waits until that part has been processed.
     private func begin(_ job: Job) {
-        let (prompt, cache) = (job.work.prompt, job.cache)
+        let (input, cache) = (job.work.prompt, job.cache)
+        let prompt = input.rows
+        do { try input.check(width: model.limits.width, batchRows: scheduler.limits.batchTokens) } catch {
+            return end(job, .failure(GenerationFailure.unusableInput(error)))
+        }
         if let source = source(for: job, cached: cache.reusablePrefix(of: prompt)) {
             job.source = source
             delayed.append(job.id)
@@ -166,11 +170,12 @@ final class Engine {
         // Generation starts from the logits of the last token.
         let limit = job.work.wantsPromptLogits ? prompt.count - 1 : prompt.count
         let cached = cache.rewind(to: max(0, cache.reusablePrefix(of: prompt, limit: limit)))
-        job.tokens.append(contentsOf: prompt[cached...])
+        job.input = input
+        job.tokens.append(contentsOf: prompt.ids[cached...])
         job.wanted = job.work.wantsPromptLogits ? .last(1) : .processOnly
         job.isInPrompt = true
         // Recurrent states can be restored only at a checkpoint, so one is saved before the token that is computed each time.
-        if cache.isRecurrent { job.checkpoint = limit }
+        if cache.isRecurrent { job.checkpoint = prompt.undivided(limit) }
         job.work.begin(cachedTokens: cached)
         if job.remaining > 0 { schedule(job) } else { advance(job) }
     }
@@ -202,6 +207,7 @@ final class Engine {
         let branch = job.work.branch
         if branch != job.branch?.id {
             leaveBranch(job)
+            job.input = job.work.input
             if let branch { return try begin(branch, of: job) }
         }
         truncate(job)
@@ -211,18 +217,19 @@ final class Engine {
         let own = job.cache
         let cache = try model.makeMemory(capacity: own.capacity, format: own.format, adapter: own.adapter)
         let position = job.work.position ?? 0
-        let contents = job.work.tokens(in: 0..<position) + job.tokens
+        var contents = InputRows()
+        (job.work.tokens(in: 0..<position) + job.tokens).withUnsafeBufferPointer { contents.append($0, of: job.input?.rows) }
         // Without memory for a copy, the tokens are computed.
-        let known = own.reusablePrefix(of: Array(contents))
+        let known = own.reusablePrefix(of: contents)
         if known > 0, let room = memory.reserve(cache.bytesToCopy(known)) {
             try? cache.copyPrefix(of: own, count: known, in: room)
         }
-        try? memory.copyPrefix(to: cache, for: Array(contents), model: identity, user: ObjectIdentifier(self))
-        let cached = cache.rewind(to: cache.reusablePrefix(of: Array(contents), limit: position))
+        try? memory.copyPrefix(to: cache, for: contents, model: identity, user: ObjectIdentifier(self))
+        let cached = cache.rewind(to: cache.reusablePrefix(of: contents, limit: position))
         job.tokens.removeAll(keepingCapacity: true)
-        job.tokens += contents[(contents.startIndex + cached)...]
+        job.tokens += contents.ids[cached...]
         job.branch = (branch, cache)
-        if cache.isRecurrent { job.checkpoint = position }
+        if cache.isRecurrent { job.checkpoint = contents.undivided(position) }
         job.work.begin(cachedTokens: cached)
     }
 
@@ -249,8 +256,14 @@ final class Engine {
 
     private func schedule(_ job: Job) {
         let position = job.current.tokens.count
-        let boundary = job.checkpoint.map { $0 > position ? $0 - position : .max } ?? .max
-        scheduler.setRemaining(job.remaining, boundary: boundary, of: job.id)
+        var boundary = job.checkpoint.map { $0 > position ? $0 - position : .max } ?? .max
+        guard let visible = job.input?.rows.visible, let next = visible.firstIndex(where: { $0.upperBound > position }) else {
+            return scheduler.setRemaining(job.remaining, boundary: boundary, of: job.id)
+        }
+        // A chunk divides no range of rows that see each other: the scheduler knows the next one, and ends before the one after it.
+        if visible.indices.contains(next + 1) { boundary = min(boundary, visible[next + 1].lowerBound - position) }
+        let whole = visible[next].lowerBound - position..<visible[next].upperBound - position
+        scheduler.setRemaining(job.remaining, boundary: boundary, whole: whole, of: job.id)
     }
 
     private func end(_ job: Job, _ result: Result<Void, any Error>) {
@@ -279,7 +292,7 @@ final class Engine {
         if chunks.isEmpty { return }
         for chunk in chunks {
             guard let job = jobs[chunk.id] else { continue }
-            parts.append((job.current, chunk.count))
+            parts.append(PassPart(job.current, chunk.count, of: job.input))
             tokens.append(contentsOf: job.tokens[job.processed..<job.processed + chunk.count])
             if job.isInPrompt { telemetry.notePrompt(tokens: chunk.count) }
             maskWorker.add(job.work)
@@ -308,7 +321,17 @@ final class Engine {
         for (job, state) in zip(stateJobs, states) where !state.values.isEmpty {
             job.work.takeState(state.values, layer: state.layer)
         }
+        deliverHiddenRows()
         deliver()
+    }
+
+    private func deliverHiddenRows() {
+        var first = 0
+        for chunk in chunks {
+            defer { first += chunk.count }
+            guard let job = jobs[chunk.id], job.work.wantsHiddenRows, let hidden = model.hiddenRows(from: first) else { continue }
+            job.work.takeHidden(hidden, rows: chunk.count, position: job.current.rows.count - chunk.count)
+        }
     }
 
     /// Reserves memory for the chunks. Those for which there is none are left out until other requests have ended. If that are all, another
@@ -457,6 +480,8 @@ private final class Job {
     var isBlocked = false
     /// The branch on which the work is, and its memory.
     var branch: (id: WorkBranch, cache: any SequenceMemory)?
+    /// What the sequence or branch begins with; nil if that is only tokens.
+    var input: ModelInput? { didSet { if input?.rows.isPlain == true { input = nil } } }
     /// The memory of the sequence or the branch on which the work is.
     var current: any SequenceMemory { branch?.cache ?? cache }
     /// The job whose first `count` tokens this one waits for.

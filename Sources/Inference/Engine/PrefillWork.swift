@@ -1,9 +1,9 @@
 /// Processes a prompt, so that a later request that begins with it starts sooner.
 final class PrefillWork: SequenceWork {
-    let prompt: [TokenID]
+    let prompt: ModelInput
     let wantsPromptLogits = false
 
-    init(prompt: [TokenID]) { self.prompt = prompt }
+    init(prompt: ModelInput) { self.prompt = prompt }
 
     func next(_ tokens: inout [TokenID], draft: DraftBudget) -> WantedLogits? { nil }
     func take(_ logits: UnsafeMutableBufferPointer<Float>) {}

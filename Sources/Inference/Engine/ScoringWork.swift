@@ -1,6 +1,6 @@
 /// Computes the logarithm of the probability of a continuation.
 final class ScoringWork: SequenceWork {
-    let prompt: [TokenID]
+    let prompt: ModelInput
     let wantsPromptLogits = false
     /// The last token of the prompt, and the continuation.
     private let scored: [TokenID]
@@ -8,7 +8,7 @@ final class ScoringWork: SequenceWork {
     private(set) var logProbability = 0.0
 
     init(of continuation: [TokenID], after prompt: [TokenID]) {
-        self.prompt = Array(prompt.dropLast())
+        self.prompt = ModelInput(prompt.dropLast())
         scored = prompt.suffix(1) + continuation
     }
 

@@ -27,7 +27,7 @@ struct WorkBranch: Equatable {
 /// ``take(_:)`` after the prompt if `wantsPromptLogits`, and for the logits that `next` asked for. All calls are made on
 /// the engine's executor, one at a time.
 protocol SequenceWork: AnyObject {
-    var prompt: [TokenID] { get }
+    var prompt: ModelInput { get }
     /// Whether the logits after the prompt are needed. If so, its last token is always computed, also if it is cached.
     var wantsPromptLogits: Bool { get }
 
@@ -47,6 +47,8 @@ protocol SequenceWork: AnyObject {
     /// After ``next(_:draft:)``: the branch whose tokens it has named; nil for the sequence itself. The engine makes a new branch contain
     /// the tokens before ``position``, and says with ``begin(cachedTokens:)`` how many of them were in memory.
     var branch: WorkBranch? { get }
+    /// What the sequence or branch begins with, as far as that is more than tokens.
+    var input: ModelInput { get }
     /// Whether the work waits for something other than the model. Whoever ends that wakes the engine.
     var isBlocked: Bool { get }
     /// The layers after which the residual stream of the prompt's last token is passed to ``takeState(_:layer:)``.
@@ -54,6 +56,11 @@ protocol SequenceWork: AnyObject {
     /// Takes the residual stream of the prompt's last token after a layer, `[width]`. Called before the logits after the
     /// prompt are taken.
     func takeState(_ state: [Float], layer: Int)
+    /// Whether ``takeHidden(_:rows:position:)`` is of use.
+    var wantsHiddenRows: Bool { get }
+    /// Takes the residual stream after the last layer, `[rows][width]`, of tokens that were processed, from a position of the sequence
+    /// or branch on. Called before their logits are taken.
+    func takeHidden(_ hidden: UnsafePointer<Float>, rows: Int, position: Int)
     /// Whether ``prepare()`` has anything to do.
     var canPrepare: Bool { get }
     /// Work that needs no logits. It runs on another thread while the model processes the tokens that `next` named.
@@ -63,11 +70,14 @@ protocol SequenceWork: AnyObject {
 extension SequenceWork {
     func begin(cachedTokens: Int) {}
     var position: Int? { nil }
-    func tokens(in range: Range<Int>) -> ArraySlice<TokenID> { prompt[range] }
+    func tokens(in range: Range<Int>) -> ArraySlice<TokenID> { prompt.ids[range] }
     var branch: WorkBranch? { nil }
+    var input: ModelInput { prompt }
     var isBlocked: Bool { false }
     var stateLayers: [Int] { [] }
     func takeState(_ state: [Float], layer: Int) {}
+    var wantsHiddenRows: Bool { false }
+    func takeHidden(_ hidden: UnsafePointer<Float>, rows: Int, position: Int) {}
     var canPrepare: Bool { false }
     func prepare() {}
 }

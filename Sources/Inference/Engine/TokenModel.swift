@@ -18,14 +18,13 @@ protocol TokenModel: AnyObject {
     ///
     /// - Parameters:
     ///   - tokens: the tokens of all parts, at most ``TokenModelLimits/passTokens``. Their places are the rows of the pass.
-    ///   - parts: the sequences, each one once, with the numbers of their tokens, in the order of `tokens`. Their memory is of this model
-    ///     and has been reserved: see ``SequenceMemory/reserve(_:in:withCheckpoint:)``.
+    ///   - parts: the sequences, each one once, in the order of `tokens`. Their memory is of this model and has been reserved: see
+    ///     ``SequenceMemory/reserve(_:in:withCheckpoint:)``.
     ///   - states: rows whose residual stream after a layer is copied.
     ///   - isCancelled: called several times; if it returns true, the call throws `CancellationError`, and no token is appended (with
     ///     recurrent layers, sequences are rewound to their last checkpoint).
     func forward(
-        _ tokens: UnsafeBufferPointer<TokenID>, parts: [(cache: any SequenceMemory, count: Int)], states: inout [RowState],
-        isCancelled: () -> Bool
+        _ tokens: UnsafeBufferPointer<TokenID>, parts: [PassPart], states: inout [RowState], isCancelled: () -> Bool
     ) throws(CancellationError)
 
     /// Computes the logits after some rows of the last pass.
@@ -35,8 +34,30 @@ protocol TokenModel: AnyObject {
     ///   - candidates: the tokens whose logits are computed, in ascending order; all others are meaningless. Nil for all tokens.
     func computeLogits(ofRows rows: ArraySlice<Int>, candidates: [TokenID]?)
 
+    /// The residual stream of the rows of the last pass after the last layer, `[rows][width]`, from a row on; nil if the model does not
+    /// show it. Valid until the next pass.
+    func hiddenRows(from row: Int) -> UnsafePointer<Float>?
+
     /// The logits of one of the rows of the last call, `[vocabulary]`; valid until the next one, and may be overwritten.
     func logits(_ index: Int) -> HostLogits
+}
+
+extension TokenModel {
+    func hiddenRows(from row: Int) -> UnsafePointer<Float>? { nil }
+}
+
+/// The tokens of a sequence in a pass.
+struct PassPart {
+    let cache: any SequenceMemory
+    /// The number of tokens.
+    let count: Int
+    /// The input that the sequence begins with, if it has vectors in the place of tokens, or rows that see each other. A pass has all of
+    /// such rows, or none.
+    let input: ModelInput?
+
+    init(_ cache: any SequenceMemory, _ count: Int, of input: ModelInput? = nil) {
+        (self.cache, self.count, self.input) = (cache, count, input)
+    }
 }
 
 /// The sizes of a model.
@@ -51,6 +72,8 @@ struct TokenModelLimits: Sendable {
     var vocabularySize: Int
     /// Positions that the model was trained for.
     var contextLength: Int
+    /// The numbers of a vector in the place of a token's embedding; 0 if the model takes none.
+    var width = 0
 }
 
 /// The residual stream of a row after a layer.
@@ -67,8 +90,8 @@ struct RowState {
 ///
 /// Not thread-safe: used by one thread at a time, on the engine's executor.
 protocol SequenceMemory: AnyObject {
-    /// The tokens that have been processed, in order.
-    var tokens: [TokenID] { get }
+    /// What has been processed, in order.
+    var rows: InputRows { get }
     /// The maximum number of tokens.
     var capacity: Int { get }
     var format: CacheFormat { get }
@@ -81,9 +104,10 @@ protocol SequenceMemory: AnyObject {
 
     // MARK: Tokens
 
-    /// The number of leading tokens of `other`, at most `limit`, that need not be processed again.
-    func reusablePrefix(of other: [TokenID], limit: Int) -> Int
-    /// Removes the tokens from `length` on; with recurrent layers, those after the last checkpoint at or before `length`.
+    /// The number of leading rows of `other`, at most `limit`, that need not be processed again.
+    func reusablePrefix(of other: InputRows, limit: Int) -> Int
+    /// Removes the tokens from `length` on; with recurrent layers, those after the last checkpoint at or before `length`. Rows that see
+    /// each other are removed together.
     ///
     /// - Returns: the number of remaining tokens.
     @discardableResult func rewind(to length: Int) -> Int
@@ -124,16 +148,19 @@ protocol SequenceMemory: AnyObject {
     var layout: SequenceLayout { get }
     /// The positions of the checkpoints, in ascending order.
     var checkpointPositions: [Int] { get }
-    /// Replaces the contents by tokens whose parts the caller fills next.
+    /// Replaces the contents by rows whose parts the caller fills next.
     ///
     /// - Parameter reserve: receives the bytes of their memory; nil if nobody counts them.
-    func begin(_ tokens: [TokenID], checkpoints: [Int], reserve: (Int) throws -> MemoryReservation?) throws
+    func begin(_ rows: InputRows, checkpoints: [Int], reserve: (Int) throws -> MemoryReservation?) throws
     /// Calls `body` with the memory of all tokens, in parts and in a fixed order.
     func forEachPart(_ body: (UnsafeMutableRawBufferPointer) throws -> Void) rethrows
 }
 
 extension SequenceMemory {
-    func reusablePrefix(of other: [TokenID]) -> Int { reusablePrefix(of: other, limit: .max) }
+    /// The token of each row.
+    var tokens: [TokenID] { rows.ids }
+
+    func reusablePrefix(of other: InputRows) -> Int { reusablePrefix(of: other, limit: .max) }
 
     /// Copies and reserves without counting.
     func copyPrefix(of other: any SequenceMemory, count: Int) throws(ModelError) {

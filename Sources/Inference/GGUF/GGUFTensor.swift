@@ -57,13 +57,3 @@ package struct GGUFTensor: Sendable {
         range = start..<start + range.count
     }
 }
-
-/// The tensor types of GGUF, by their number in the file.
-package enum TensorType: UInt32, CaseIterable, Sendable {
-    case f32 = 0, f16 = 1, q4_0 = 2, q4_1 = 3, q5_0 = 6, q5_1 = 7, q8_0 = 8, q2_K = 10, q3_K = 11, q4_K = 12, q5_K = 13, q6_K = 14
-    case iq2_XXS = 16, iq2_XS = 17, iq3_XXS = 18, iq1_S = 19, iq4_NL = 20, iq3_S = 21, iq2_S = 22, iq4_XS = 23, iq1_M = 29
-    case bf16 = 30, tq1_0 = 34, tq2_0 = 35, mxfp4 = 39, nvfp4 = 40, q1_0 = 41, q2_0 = 42
-
-    /// The usual name, such as `Q4_K`.
-    package var name: String { "\(self)".uppercased() }
-}

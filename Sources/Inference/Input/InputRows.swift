@@ -47,10 +47,6 @@ package struct InputRows: Equatable, Sendable {
 
     package init(_ ids: [TokenID] = []) { self.ids = ids }
 
-    /// - Precondition: runs and ranges are in ascending order and do not overlap, and ids are ``embedded`` in runs only; see
-    ///   ``isConsistent``.
-    init(ids: [TokenID], runs: [Run], visible: [Range<Int>]) { (self.ids, self.runs, self.visible) = (ids, runs, visible) }
-
     package var count: Int { ids.count }
     /// Whether all rows are tokens that see only earlier ones.
     package var isPlain: Bool { runs.isEmpty && visible.isEmpty }
@@ -135,22 +131,56 @@ package struct InputRows: Equatable, Sendable {
     /// The first range of rows that see each other and that ends after `row`.
     func visibleRange(after row: Int) -> Range<Int>? { visible.first { $0.upperBound > row } }
 
-    /// Whether the parts fit together; for rows from a file.
-    var isConsistent: Bool {
-        func areApart(_ ranges: [Range<Int>]) -> Bool {
-            ranges.allSatisfy { !$0.isEmpty && $0.lowerBound >= 0 }
-                && zip(ranges, ranges.dropFirst()).allSatisfy { $0.upperBound <= $1.lowerBound }
-        }
-        guard areApart(runs.map(\.rows)), areApart(visible), (runs.last?.first ?? -1) < count,
-            visible.last?.upperBound ?? 0 <= count,
-            runs.allSatisfy({ $0.extent >= 0 && [0, $0.count].contains($0.places.count) })
-        else { return false }
-        var embedded = 0
+    // MARK: - Files
+
+    /// The runs and ranges as numbers, for files.
+    var words: [Int] {
+        if isPlain { return [] }
+        var words = [runs.count]
         for run in runs {
-            let rows = run.rows.clamped(to: 0..<count)
-            guard ids[rows].allSatisfy({ $0 == Self.embedded }) else { return false }
-            embedded += rows.count
+            let (high, low) = (Int(truncatingIfNeeded: run.digest.high), Int(truncatingIfNeeded: run.digest.low))
+            words += [run.first, run.count, high, low, run.extent, run.places.count]
+            words += run.places.flatMap { [Int($0.time), Int($0.height), Int($0.width)] }
         }
-        return ids.count { $0 < 0 } == embedded
+        return words + visible.flatMap { [$0.lowerBound, $0.upperBound] }
+    }
+
+    /// The maximum number of words for `rows` rows. The last run may go on after them.
+    static func maximumWords(_ rows: Int) -> Int { 1 + 11 * rows + 3 * maximumRunRows }
+
+    private static let maximumRunRows = 1 << 20
+
+    /// Rows from a file; nil if the words cannot be those of these ids.
+    init?(ids: [TokenID], words: [Int]) {
+        self.ids = ids
+        var rest = words[...]
+        func numbers(_ count: Int) -> [Int]? {
+            guard rest.count >= count else { return nil }
+            defer { rest = rest.dropFirst(count) }
+            return Array(rest.prefix(count))
+        }
+        // The first row of which it is not known yet whether it is in a run.
+        var next = 0
+        for _ in 0..<max(0, numbers(1)?[0] ?? 0) {
+            guard let run = numbers(6), (next..<ids.count).contains(run[0]), (1...Self.maximumRunRows).contains(run[1]),
+                (0...Self.maximumRunRows).contains(run[4]), [0, run[1]].contains(run[5]), let places = numbers(3 * run[5]),
+                ids[next..<run[0]].allSatisfy({ $0 != Self.embedded })
+            else { return nil }
+            next = min(run[0] + run[1], ids.count)
+            guard ids[run[0]..<next].allSatisfy({ $0 == Self.embedded }) else { return nil }
+            runs.append(
+                Run(
+                    first: run[0], count: run[1],
+                    digest: ContentDigest(high: UInt64(truncatingIfNeeded: run[2]), low: UInt64(truncatingIfNeeded: run[3])),
+                    places: stride(from: 0, to: places.count, by: 3).map {
+                        RowPosition(time: places[$0], height: places[$0 + 1], width: places[$0 + 2])
+                    }, extent: run[4]))
+        }
+        guard ids[next...].allSatisfy({ $0 != Self.embedded }) else { return nil }
+        while let range = numbers(2) {
+            guard range[0] >= visible.last?.upperBound ?? 0, range[0] < range[1], range[1] <= ids.count else { return nil }
+            visible.append(range[0]..<range[1])
+        }
+        if !rest.isEmpty { return nil }
     }
 }

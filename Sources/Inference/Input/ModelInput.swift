@@ -40,7 +40,7 @@ package struct ModelInput: Sendable {
     /// The vectors of the rows' runs.
     private var runs: [EmbeddingRun] = []
 
-    package init(_ tokens: [TokenID] = []) { rows = InputRows(tokens) }
+    package init(_ tokens: some Sequence<TokenID> = []) { rows = InputRows(Array(tokens)) }
 
     package var count: Int { rows.count }
     /// The token of each row; ``InputRows/embedded`` for a vector.

@@ -8,6 +8,12 @@ struct Segment {
     /// The position of the first token in its sequence.
     let position: Int
     let cache: KVCache
+    /// What the sequence begins with, if that is more than tokens.
+    let input: ModelInput?
+
+    /// What the rows of the sequence are, including those of the segment that are more than tokens.
+    var sequence: InputRows { input?.rows ?? cache.rows }
+    var hasVisibleRows: Bool { input.map { !$0.rows.visible.isEmpty } ?? false }
 }
 
 /// The forward pass of one batch of tokens through all layers of a shape, with activations in scratch memory. A batch has
@@ -37,6 +43,7 @@ struct ForwardPass {
         _ tokens: UnsafeBufferPointer<TokenID>, segments: [Segment], states: inout [RowState], isCancelled: () -> Bool
     ) -> Bool {
         let batch = Batch(rows: tokens.count, segments: segments)
+        findVisibleRows(segments)
         for segment in segments where segment.cache.adapter != nil { scratch.adapted.append(segment) }
         defer { scratch.adapted.removeAll(keepingCapacity: true) }
         embed(tokens, batch)
@@ -51,21 +58,42 @@ struct ForwardPass {
         return true
     }
 
+    /// Finds the rows of the batch that see later ones.
+    private func findVisibleRows(_ segments: [Segment]) {
+        for segment in segments where segment.hasVisibleRows {
+            let ends = scratch.visibleEnd + segment.firstRow
+            ends.update(repeating: 0, count: segment.rows)
+            let all = segment.position..<segment.position + segment.rows
+            for range in segment.sequence.visible where range.overlaps(all) {
+                precondition(range.clamped(to: all) == range, "the caller divides no range of rows that see each other")
+                for row in range { ends[row - segment.position] = Int32(range.upperBound) }
+            }
+        }
+    }
+
     private func embed(_ tokens: UnsafeBufferPointer<TokenID>, _ batch: Batch) {
         let s = scratch
+        if let prediction = weights.tensors.prediction { keepHidden(prediction, batch) }
         var embedding = weights.tensors.embedding
         embedding.scale *= Float(shape.embeddingScale)
         for segment in batch.segments {
+            let sequence = segment.sequence
             for index in 0..<segment.rows {
                 let row = segment.firstRow + index
-                kernels.copyRow(tokens[row], of: embedding, to: s.residual + row * width)
+                if tokens[row] == InputRows.embedded, let input = segment.input {
+                    input.copyVector(of: segment.position + index, to: s.residual + row * width)
+                } else {
+                    kernels.copyRow(tokens[row], of: embedding, to: s.residual + row * width)
+                }
+                let position = sequence.position(of: segment.position + index)
                 for (table, angles) in zip(weights.rotaries, s.angles) {
                     table.fill(
-                        position: RowPosition(segment.position + index), capacity: segment.cache.capacity,
-                        cosine: angles.cosine + row * angles.pairs, sine: angles.sine + row * angles.pairs)
+                        position: position, capacity: segment.cache.capacity, cosine: angles.cosine + row * angles.pairs,
+                        sine: angles.sine + row * angles.pairs)
                 }
             }
         }
+        if let prediction = weights.tensors.prediction { joinHidden(prediction, batch) }
         if let input = weights.tensors.perLayerInput { embedPerLayer(input, tokens, batch) }
         guard shape.isEncoder else { return }
         for segment in batch.segments {
@@ -79,6 +107,31 @@ struct ForwardPass {
             }
         }
         normalizeResidual(weights.tensors.embeddingNorm, batch)
+    }
+
+    // MARK: - Prediction heads
+
+    /// Normalises the hidden rows, which are in the place of the residual stream, for ``joinHidden(_:_:)``.
+    private func keepHidden(_ prediction: ModelTensors.Prediction, _ batch: Batch) {
+        let s = scratch
+        s.joined.set(rows: batch.rows, columns: 2 * width)
+        for row in 0..<batch.rows {
+            kernels.normalizeRow(
+                s.residual + row * width, prediction.hiddenNorm, epsilon: epsilon, count: width,
+                to: s.joined.x + (2 * row + 1) * width)
+        }
+    }
+
+    /// Makes the input of the layer from the embeddings in the residual stream, and the hidden rows.
+    private func joinHidden(_ prediction: ModelTensors.Prediction, _ batch: Batch) {
+        let s = scratch
+        for row in 0..<batch.rows {
+            kernels.normalizeRow(
+                s.residual + row * width, prediction.embeddingNorm, epsilon: epsilon, count: width,
+                to: s.joined.x + 2 * row * width)
+        }
+        if quantizes { kernels.quantize(s.joined.rows) }
+        multiply(s.joined, product(prediction.input, into: s.residual))
     }
 
     // MARK: - Norms
@@ -261,6 +314,7 @@ struct ForwardPass {
             (a.heads, a.kv_heads, a.head_dim, a.value_dim) = (r.heads, r.kv_heads, r.head_dim, r.value_dim)
             a.value_stride = stride
             (a.rows, a.length) = (r.rows, r.position + r.rows)
+            if segment.hasVisibleRows { a.visible_end = UnsafePointer(scratch.visibleEnd + row) }
             scratch.attentions[index] = a
         }
         kernels.rotateAndStore(scratch.rotations, count: batch.segments.count)
@@ -271,8 +325,9 @@ struct ForwardPass {
     func queryScales(_ temperature: ModelShape.Temperature?, _ batch: Batch) -> UnsafePointer<Float>? {
         guard let temperature else { return nil }
         for segment in batch.segments {
+            let sequence = segment.sequence
             for index in 0..<segment.rows {
-                let step = Double((segment.position + index) / temperature.length)
+                let step = Double(Int(sequence.position(of: segment.position + index).time) / temperature.length)
                 scratch.queryScale[segment.firstRow + index] = Float(1 + temperature.beta * log(1 + step))
             }
         }
@@ -295,7 +350,8 @@ struct ForwardPass {
         var embedding = input.embedding
         embedding.scale *= Float(one).squareRoot()
         for row in 0..<batch.rows {
-            kernels.copyRow(tokens[row], of: embedding, to: s.perLayerRow)
+            // A vector in the place of a token has the embedding of the padding token.
+            kernels.copyRow(max(0, tokens[row]), of: embedding, to: s.perLayerRow)
             for layer in shape.layers.indices {
                 let vector = s.perLayer + row * all + layer * one
                 kernels.normalizeRow(vector, input.norm, epsilon: epsilon, count: one, to: vector)

@@ -130,6 +130,14 @@ struct ModelTensors {
         var norm: Vector
     }
 
+    /// What joins a token's residual stream with the embedding of the next token.
+    struct Prediction {
+        /// [width][2·width]: first those of the embedding.
+        var input: Matrix
+        var embeddingNorm: Vector
+        var hiddenNorm: Vector
+    }
+
     /// [vocabulary][width]
     var embedding: Matrix
     /// [vocabulary][width]; the embedding matrix if the weights are tied.
@@ -145,6 +153,8 @@ struct ModelTensors {
     var projections: [Matrix] = []
     var perLayerInput: PerLayerInput?
     var layers: [Layer] = []
+    /// Nil for a whole model.
+    var prediction: Prediction?
 
     init(_ shape: ModelShape, _ p: inout TensorPacker) throws(ModelError) {
         // The vectors of encoders are compared with each other; logits of language models need more precision.
@@ -186,6 +196,24 @@ struct ModelTensors {
             layers.append(try Self.layer(layer, names, shape, &p))
             if shape.ignoresOutputBias { p.skip(names(.attentionOutput, .bias)) }
         }
+    }
+
+    /// The tensors of a prediction head; what its layer does not have is that of the model.
+    init(predicting shape: ModelShape, layer: Int, after model: ModelTensors, _ p: inout TensorPacker) throws(ModelError) {
+        let (names, width) = (LayerNames(layer), shape.width)
+        func table(_ name: TensorName, _ p: inout TensorPacker) throws(ModelError) -> Matrix? {
+            try p.matrixIfPresent(names(name), rows: shape.vocabularySize, columns: width)
+        }
+        embedding = try table(.predictionEmbedding, &p) ?? model.embedding
+        head = try table(.predictionOutput, &p) ?? model.head
+        headBias = model.headBias
+        outputNorm =
+            try p.vectorIfPresent(names(.predictionOutputNorm), count: width).map { Norm(weight: $0) } ?? model.outputNorm
+        prediction = Prediction(
+            input: try p.matrix(names(.predictionInput), rows: width, columns: 2 * width),
+            embeddingNorm: try p.vector(names(.predictionEmbeddingNorm), count: width),
+            hiddenNorm: try p.vector(names(.predictionHiddenNorm), count: width))
+        layers = [try Self.layer(shape.layers[0], names, shape, &p)]
     }
 
     /// A norm of the residual stream. Files may have a bias of a layer norm.

@@ -33,6 +33,16 @@ package final class NeuralModel: TokenModel {
             hasUnits: weights.hasBlockScales && kernels.sumsBlocks)
     }
 
+    /// The prediction head of a model, as a model of one layer; see ``PredictionHead``.
+    init(predicting shape: ModelShape, layer: Int, after model: NeuralModel, file: GGUFFile) throws(ModelError) {
+        self.shape = shape
+        pool = model.pool
+        weights = try Weights(predicting: shape, layer: layer, after: model.weights, file: file, pool: pool)
+        kernels = CPUKernels(pool)
+        scratch = try Scratch(
+            shape, batch: model.scratch.batch, hasUnits: weights.hasBlockScales && kernels.sumsBlocks, joins: true)
+    }
+
     /// The number of bytes of weights that one generated token reads, without the KV cache.
     package var bytesPerToken: Int { weights.bytesPerToken }
     /// The same for a model that is not loaded.
@@ -51,7 +61,7 @@ package final class NeuralModel: TokenModel {
         TokenModelLimits(
             passTokens: scratch.batch, sequences: EngineLimits.sequences,
             logitRows: shape.isEncoder ? 0 : min(scratch.batch, EngineLimits.fewRows), vocabularySize: shape.vocabularySize,
-            contextLength: shape.contextLength)
+            contextLength: shape.contextLength, width: shape.width)
     }
 
     func makeMemory(
@@ -63,15 +73,15 @@ package final class NeuralModel: TokenModel {
     // MARK: - Passes
 
     func forward(
-        _ tokens: UnsafeBufferPointer<TokenID>, parts: [(cache: any SequenceMemory, count: Int)], states: inout [RowState],
-        isCancelled: () -> Bool
+        _ tokens: UnsafeBufferPointer<TokenID>, parts: [PassPart], states: inout [RowState], isCancelled: () -> Bool
     ) throws(CancellationError) {
         defer { segments.removeAll(keepingCapacity: true) }
         var row = 0
-        for (cache, count) in parts {
-            guard let cache = cache as? KVCache else { preconditionFailure("a model processes memory that it made") }
-            segments.append(Segment(firstRow: row, rows: count, position: cache.tokens.count, cache: cache))
-            row += count
+        for part in parts {
+            guard let cache = part.cache as? KVCache else { preconditionFailure("a model processes memory that it made") }
+            segments.append(
+                Segment(firstRow: row, rows: part.count, position: cache.rows.count, cache: cache, input: part.input))
+            row += part.count
         }
         try process(tokens, segments, states: &states, isCancelled: isCancelled)
     }
@@ -90,7 +100,8 @@ package final class NeuralModel: TokenModel {
             throw CancellationError()
         }
         for segment in segments {
-            segment.cache.append(UnsafeBufferPointer(rebasing: tokens[segment.firstRow..<segment.firstRow + segment.rows]))
+            segment.cache.append(
+                UnsafeBufferPointer(rebasing: tokens[segment.firstRow..<segment.firstRow + segment.rows]), of: segment.input)
         }
     }
 
@@ -102,6 +113,8 @@ package final class NeuralModel: TokenModel {
     func logits(_ index: Int) -> HostLogits {
         HostLogits(start: scratch.logits + index * shape.vocabularySize, count: shape.vocabularySize)
     }
+
+    func hiddenRows(from row: Int) -> UnsafePointer<Float>? { UnsafePointer(scratch.residual + row * shape.width) }
 
     /// The logits after the last token passed to ``forward(_:cache:wantsLogits:candidates:isCancelled:)``.
     package var logits: UnsafeMutableBufferPointer<Float> { logits(0) }
@@ -126,7 +139,7 @@ package final class NeuralModel: TokenModel {
             try cache.reserve(end - start)
             var none: [RowState] = []
             try tokens[start..<end].withUnsafeBufferPointer { batch in
-                try forward(batch, parts: [(cache, batch.count)], states: &none, isCancelled: isCancelled)
+                try forward(batch, parts: [PassPart(cache, batch.count)], states: &none, isCancelled: isCancelled)
             }
             start = end
         }
@@ -147,7 +160,7 @@ package final class NeuralModel: TokenModel {
         var row = 0
         var segments: [Segment] = []
         for (cache, count) in parts {
-            segments.append(Segment(firstRow: row, rows: count, position: 0, cache: cache))
+            segments.append(Segment(firstRow: row, rows: count, position: 0, cache: cache, input: nil))
             row += count
         }
         var none: [RowState] = []

@@ -10,7 +10,8 @@ struct ShapeReader {
     let width: Int
     let vocabularySize: Int
 
-    init(file: GGUFFile, architecture: String) throws(ModelError) {
+    /// - Parameter withPredictions: whether the multi-token prediction layers are layers too.
+    init(file: GGUFFile, architecture: String, withPredictions: Bool = false) throws(ModelError) {
         self.file = file
         self.architecture = architecture
         func required(_ key: String, _ range: ClosedRange<Int>) throws(ModelError) -> Int {
@@ -21,7 +22,7 @@ struct ShapeReader {
         }
         let blocks = try required("block_count", 1...1024)
         let predicted = try file.metadata.integer("\(architecture).nextn_predict_layers", in: 0...blocks - 1) ?? 0
-        layers = blocks - predicted
+        layers = withPredictions ? blocks : blocks - predicted
         width = try required("embedding_length", 1...(1 << 18))
         guard let embeddings = file.tensors[TensorName.tokenEmbedding.weight] else {
             throw .missing("tensor \(TensorName.tokenEmbedding.weight)")

@@ -21,6 +21,9 @@ package enum TensorName: Int, CaseIterable, Sendable {
     case router, selectionBias, expertGates, expertUps, expertDowns, expertGatesAndUps
     // Other parts of a layer
     case perLayerGate, perLayerProjection, perLayerNorm, layerScale
+    // A layer that predicts the token after the next one
+    case predictionInput, predictionEmbeddingNorm, predictionHiddenNorm, predictionEmbedding, predictionOutputNorm,
+        predictionOutput
 
     /// What a tensor is, as far as mixtures of types ask for it.
     package enum Role: Sendable { case output, embedding, value, key, query, attentionOutput, up, gate, down, other }
@@ -159,6 +162,13 @@ package enum TensorName: Int, CaseIterable, Sendable {
         case .perLayerProjection: Entry("proj", .other, "per_layer_projection")
         case .perLayerNorm: Entry("post_norm", .other, "post_per_layer_input_norm", precision: .kept)
         case .layerScale: Entry("layer_output_scale", parameters: ["layer_scalar": .weight])
+
+        case .predictionInput: Entry("nextn.eh_proj")
+        case .predictionEmbeddingNorm: Entry("nextn.enorm", precision: .kept)
+        case .predictionHiddenNorm: Entry("nextn.hnorm", precision: .kept)
+        case .predictionEmbedding: Entry("nextn.embed_tokens", isMerged: true)
+        case .predictionOutputNorm: Entry("nextn.shared_head_norm", precision: .kept)
+        case .predictionOutput: Entry("nextn.shared_head_head", isMerged: true)
         }
     }
 

@@ -18,27 +18,48 @@ final class Weights {
     let wasCached: Bool
 
     private let memory: PackedMemory
+    /// Of a prediction head: those of the model, some of which it uses.
+    private let model: Weights?
     /// Where the matrices come from, by their `identity`.
     let origins: [MatrixOrigin]
 
     /// - Parameter cache: the cache of packed weights; nil for private memory. Not used with an adapter.
-    init(
+    convenience init(
         file: GGUFFile, shape: ModelShape, pool: WorkerPool, adapter: AdapterFile? = nil, cache: PackedCache? = nil,
         isCancelled: @escaping () -> Bool = { false }
     ) throws(ModelError) {
         try adapter?.check(file)
         let bytes = try Self.check(file, shape, pool, adapter)
         let cached = adapter == nil ? cache?.memory(for: file, bytes: bytes) : nil
-        memory = if let cached { cached } else { try PackedMemory(bytes: bytes) }
-        wasCached = memory.isFilled
+        let memory = if let cached { cached } else { try PackedMemory(bytes: bytes) }
         var packer = TensorPacker(
             file: file, adapter: adapter, pool: pool, base: memory.base, isPacked: memory.isFilled,
             isCancelled: isCancelled)
-        tensors = try ModelTensors(shape, &packer)
+        try self.init(file, shape, ModelTensors(shape, &packer), packer, memory, after: nil)
+    }
+
+    /// The weights of a prediction head, which is a layer of the file.
+    convenience init(
+        predicting shape: ModelShape, layer: Int, after model: Weights, file: GGUFFile, pool: WorkerPool
+    ) throws(ModelError) {
+        var packer = TensorPacker(file: file, adapter: nil, pool: pool)
+        _ = try ModelTensors(predicting: shape, layer: layer, after: model.tensors, &packer)
+        let memory = try PackedMemory(bytes: packer.bytes)
+        packer = TensorPacker(file: file, adapter: nil, pool: pool, base: memory.base)
+        let tensors = try ModelTensors(predicting: shape, layer: layer, after: model.tensors, &packer)
+        try self.init(file, shape, tensors, packer, memory, after: model)
+    }
+
+    private init(
+        _ file: GGUFFile, _ shape: ModelShape, _ tensors: ModelTensors, _ packer: TensorPacker, _ memory: PackedMemory,
+        after model: Weights?
+    ) throws(ModelError) {
+        (self.memory, self.tensors, self.model) = (memory, tensors, model)
+        wasCached = memory.isFilled
         origins = packer.origins
         memory.finish()
-        wantsQuantizedActivations = packer.hasIntegerMatrices
-        hasBlockScales = packer.hasBlockScales
+        wantsQuantizedActivations = packer.hasIntegerMatrices || model?.wantsQuantizedActivations == true
+        hasBlockScales = packer.hasBlockScales || model?.hasBlockScales == true
         bytesPerToken = Self.bytesPerToken(shape, tensors)
         func values(_ name: TensorName?) throws(ModelError) -> [Float]? {
             guard let name, let tensor = file.tensors[name.weight] else { return nil }
@@ -72,7 +93,7 @@ final class Weights {
     private static func bytesPerToken(_ shape: ModelShape, _ tensors: ModelTensors) -> Int {
         func size(_ matrix: Matrix?) -> Int { matrix?.bytes ?? 0 }
         func size(_ matrices: [Matrix]) -> Int { matrices.reduce(0) { $0 + size($1) } }
-        var bytes = size(tensors.head) + size(tensors.perLayerInput?.projection)
+        var bytes = size(tensors.head) + size(tensors.perLayerInput?.projection) + size(tensors.prediction?.input)
         for (layer, described) in zip(tensors.layers, shape.layers) {
             switch layer.mixer {
             case .attention(let a): bytes += size([a.query, a.output]) + size(a.gate) + size(a.key) + size(a.value)

@@ -12,7 +12,7 @@ extension LoadedModel {
     ) async throws -> Int {
         guard let identity = identity(with: adapter) else { return 0 }
         let found = try memory.withLongestPrefix(
-            of: tokens, model: contents, user: ObjectIdentifier(engine), where: { $0.isOf(format, adapter) }
+            of: InputRows(tokens), model: contents, user: ObjectIdentifier(engine), where: { $0.isOf(format, adapter) }
         ) { cache, count throws(ModelError) in
             // The copy shares the pages, so that the sequence can be used again immediately.
             let copy = try model.makeMemory(capacity: cache.capacity, format: format, adapter: adapter)

@@ -6,7 +6,7 @@ extension LoadedModel {
     /// starts sooner. Does nothing if the tokens do not fit the context.
     package nonisolated func prefill(_ tokens: [TokenID], in sequence: SequenceState) async throws {
         guard tokens.count < sequence.contextSize else { return }
-        try await run(PrefillWork(prompt: tokens), in: sequence)
+        try await run(PrefillWork(prompt: ModelInput(tokens)), in: sequence)
     }
 
     /// The natural logarithm of the probability that the model generates `continuation` after `prompt`. Of a

@@ -11,6 +11,8 @@ package actor LoadedModel {
     package nonisolated let tokenizer: Tokenizer
     package nonisolated let template: ChatTemplate
     private nonisolated let formats: (tools: ToolFormat?, thinking: ThinkingFormat?)
+    /// What proposes tokens, once it has been asked for.
+    nonisolated let predictionHead = Mutex<UsedHead?>(nil)
     private nonisolated let origins: [MatrixOrigin]
     private nonisolated let vocabulary = Mutex<Task<TokenVocabulary, Never>?>(nil)
     /// The grammars of response formats and of tools' arguments.
@@ -74,6 +76,10 @@ package actor LoadedModel {
         }
     }
 
+    struct UsedHead: @unchecked Sendable {  // Only turns use it, on the executor of the engine.
+        let head: PredictionHead
+    }
+
     /// The default settings that are known for a file's model.
     package typealias KnownDefaults = @Sendable (GGUFFile) throws(ModelError) -> ModelDefaults?
 
@@ -132,7 +138,7 @@ package actor LoadedModel {
         hasMergedAdapter = files.adapter != nil
         fingerprint = files.adapter == nil ? try? file.fingerprint() : nil  // without one, the model has no probe
         self.threads = model.pool.threads
-        engine = Engine(model: model, memory: memory, identity: contents, configuration: configuration)
+        engine = Engine(model: model, memory: memory, identity: contents, limits: Scheduler.Limits(configuration))
         self.tokenizer = tokenizer
         shape = model.shape
         loadSeconds = (files.duration + (.now - start)).seconds

@@ -273,7 +273,7 @@ final class PoolMemory: Sendable {
         guard let id = memory.registration else { return }
         let removed = state.withLock { state -> Unchecked<Cache?> in
             let now = state.value.tick()
-            guard state.value.caches[id]?.isShared == true, !memory.tokens.isEmpty else {
+            guard state.value.caches[id]?.isShared == true, memory.rows.count > 0 else {
                 return Unchecked(value: state.value.caches.removeValue(forKey: id))
             }
             state.value.caches[id]?.kept = memory
@@ -312,16 +312,16 @@ final class PoolMemory: Sendable {
         return state.withLock { $0.value.caches[id]?.isShared } ?? false
     }
 
-    /// Copies into `memory` the longest prefix of `tokens` that another sequence of the model has, if it is longer than its own prefix by
+    /// Copies into `memory` the longest prefix of `rows` that another sequence of the model has, if it is longer than its own prefix by
     /// more than ``minimumPrefixGain`` tokens. Called by the engine that uses `memory`.
     ///
     /// - Throws: ``ModelError/outOfMemory(bytes:)`` if there is no room for a copy.
-    func copyPrefix(to memory: any SequenceMemory, for tokens: [TokenID], model: UInt64, user: ObjectIdentifier)
+    func copyPrefix(to memory: any SequenceMemory, for rows: InputRows, model: UInt64, user: ObjectIdentifier)
         throws(ModelError)
     {
-        let known = memory.reusablePrefix(of: tokens)
-        guard tokens.count - known > Self.minimumPrefixGain else { return }
-        try withLongestPrefix(of: tokens, model: model, user: user, where: { $0 !== memory && $0.isCompatible(with: memory) }) {
+        let known = memory.reusablePrefix(of: rows)
+        guard rows.count - known > Self.minimumPrefixGain else { return }
+        try withLongestPrefix(of: rows, model: model, user: user, where: { $0 !== memory && $0.isCompatible(with: memory) }) {
             source, count throws(ModelError) in
             guard count > known + Self.minimumPrefixGain else { return }
             let bytes = memory.bytesToCopy(count)
@@ -330,19 +330,19 @@ final class PoolMemory: Sendable {
         }
     }
 
-    /// Calls `body` with the memory that has the longest prefix of `tokens`, and its length. Nobody changes the memory meanwhile.
+    /// Calls `body` with the memory that has the longest prefix of `rows`, and its length. Nobody changes the memory meanwhile.
     ///
     /// - Parameter user: the engine of the model, on whose executor this is called.
-    /// - Returns: nil if no memory begins with the tokens.
+    /// - Returns: nil if no memory begins with them.
     func withLongestPrefix<Result>(
-        of tokens: [TokenID], model: UInt64, user: ObjectIdentifier, where isUsable: (any SequenceMemory) -> Bool,
+        of rows: InputRows, model: UInt64, user: ObjectIdentifier, where isUsable: (any SequenceMemory) -> Bool,
         _ body: (any SequenceMemory, Int) throws(ModelError) -> Result
     ) throws(ModelError) -> Result? {
         let found = state.withLock { state in
             var best: (id: Int, count: Int)?
             for (id, cache) in state.value.caches
             where cache.model == model && cache.isShared && (cache.user == nil || cache.user == user) && isUsable(cache.memory) {
-                let count = cache.memory.reusablePrefix(of: tokens)
+                let count = cache.memory.reusablePrefix(of: rows)
                 if count > best?.count ?? 0 { best = (id, count) }
             }
             guard let best, let cache = state.value.caches[best.id] else {

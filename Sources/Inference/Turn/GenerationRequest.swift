@@ -3,7 +3,12 @@ package import Grammar
 /// What is to be generated: the prompt, and settings that hold for all parts of a turn.
 package struct GenerationRequest: Sendable {
     /// The whole prompt. The prefix that the sequence already contains is not recomputed.
-    package var tokens: [TokenID]
+    package var input: ModelInput
+    /// The tokens of the prompt.
+    package var tokens: [TokenID] {
+        get { input.ids }
+        set { input = ModelInput(newValue) }
+    }
     package var sampling: SamplingSettings
     /// The maximum number of tokens of reasoning and answer; nil for no limit other than the context size.
     package var maximumTokens: Int?
@@ -35,7 +40,7 @@ package struct GenerationRequest: Sendable {
         grammar: Grammar? = nil
     ) {
         self.grammar = grammar.map { PendingGrammar($0) }
-        self.tokens = tokens
+        input = ModelInput(tokens)
         self.sampling = sampling
         self.maximumTokens = maximumTokens
         self.stopStrings = stopStrings
@@ -112,6 +117,8 @@ package enum GenerationFailure: Error, Equatable, CustomStringConvertible {
     case argumentTooLong(tool: String, argument: String?, contextSize: Int)
     /// Too many requests to the same model wait already.
     case tooManyRequests(waiting: Int)
+    /// The prompt has vectors that the model cannot process.
+    case unusableInput(ModelInputError)
     /// The machine has no memory for the keys and values of the conversation, also without those of idle ones.
     case outOfMemory(bytes: Int)
 
@@ -132,6 +139,7 @@ package enum GenerationFailure: Error, Equatable, CustomStringConvertible {
         case .outOfMemory(let bytes):
             "There is not enough memory for the conversation: \(bytes / 1_000_000) MB more are needed. Try again when other requests "
                 + "have ended, or use a smaller context or model."
+        case .unusableInput(let error): error.description
         case .grammarTooComplex:
             "The response format is too complex: its patterns exceed the memory limit. Simplify them or request less."
         case .unusableLogits:

@@ -1,4 +1,5 @@
 package import Grammar
+internal import Synchronization
 
 /// Turns of a model, and the grammars of their parts.
 extension LoadedModel {
@@ -64,6 +65,22 @@ extension LoadedModel {
 
     private static let callOptions = GrammarOptions(isSpaced: true, allowsZeroFraction: false)
 
+    /// Reads the layer with which the model predicts the token after the next one, if its file has one: from now on it proposes tokens
+    /// of turns, instead of a look-up. Does not change what turns say.
+    ///
+    /// - Returns: whether the file has such a layer.
+    @discardableResult package func loadPredictionHead() throws(ModelError) -> Bool {
+        guard let model = model as? NeuralModel else { return false }
+        let file = try GGUFFile(path: path)
+        guard let fingerprint, try file.fingerprint() == fingerprint else {
+            throw .unreadable(
+                path: path, reason: "it was replaced while the model was in memory, or has an adapter merged into it")
+        }
+        let head = try PredictionHead(of: model, file: file)
+        predictionHead.withLock { $0 = head.map { UsedHead(head: $0) } }
+        return head != nil
+    }
+
     private nonisolated func turn(
         _ request: GenerationRequest, _ plan: TurnPlan, in sequence: SequenceState, receive: (TurnEvent) -> Bool
     ) async throws -> GenerationResult {
@@ -75,7 +92,8 @@ extension LoadedModel {
         let events = TurnEvents()
         let driver = try TurnDriver(
             request, plan: plan, tokenizer: tokenizer, contextSize: contextSize,
-            logitCount: shape.vocabularySize, isUnwanted: { events.isUnwanted }, wake: wakeEngine, send: events.send)
+            logitCount: shape.vocabularySize, head: predictionHead.withLock { $0?.head }, isUnwanted: { events.isUnwanted },
+            wake: wakeEngine, send: events.send)
         try await run(driver, in: sequence, events: events) {
             while true {
                 let received = try await events.next()

@@ -20,10 +20,14 @@ final class TurnDriver: SequenceWork {
     private var plan: TurnPlan
     private var sampler: Sampler
     private var proposal: Proposal
+    /// Proposes tokens; nil if the model has none, or it is not used.
+    private let head: PredictionHead?
     private var times = WorkTimes()
     private(set) var result = GenerationResult(stopReason: .endOfTurn, usage: GenerationUsage())
 
-    let prompt: [TokenID]
+    let prompt: ModelInput
+    /// What `sequence` begins with, as far as that is more than tokens.
+    private var sequenceInput: ModelInput
     private var sequence: TurnSequence
     /// The branch that `sequence` is; nil for the sequence itself.
     private var sequenceBranch: WorkBranch?
@@ -56,6 +60,7 @@ final class TurnDriver: SequenceWork {
 
     /// - Parameters:
     ///   - logitCount: the number of logits, which may exceed the number of tokens in the vocabulary.
+    ///   - head: proposes tokens; nil to look them up.
     ///   - isUnwanted: whether nobody wants the rest of the turn.
     ///   - wake: called on any thread when ``isBlocked`` may have become false.
     ///   - send: called with each event, on the engine's executor.
@@ -63,7 +68,8 @@ final class TurnDriver: SequenceWork {
     ///   turn begins in any case and one more.
     init(
         _ request: GenerationRequest, plan: TurnPlan, tokenizer: Tokenizer, contextSize: Int,
-        logitCount: Int, isUnwanted: @escaping () -> Bool = { false }, wake: @escaping @Sendable () -> Void = {},
+        logitCount: Int, head: PredictionHead? = nil, isUnwanted: @escaping () -> Bool = { false },
+        wake: @escaping @Sendable () -> Void = {},
         send: @escaping (TurnEvent) -> Void
     ) throws {
         self.request = request
@@ -85,14 +91,18 @@ final class TurnDriver: SequenceWork {
         // Tokens with which the turn begins in any case are processed with the prompt, unless the states after the request's last
         // token are wanted.
         skipsPromptLogits = !request.stateLayers.isEmpty && !first.append.isEmpty
-        prompt = skipsPromptLogits ? request.tokens : tokens
+        var prompt = request.input
+        if !skipsPromptLogits { prompt.append(first.append) }
+        self.prompt = prompt
+        sequenceInput = prompt
         sequence = TurnSequence(
             tokens, promptCount: request.tokens.count, valid: prompt.count, maximumTokens: request.maximumTokens)
         start = tokens.count
         sampler = Sampler(request.sampling) { token in
             tokenizer.text(of: token).contains { Self.breaks.contains($0) }
         }
-        proposal = Self.proposal(request, after: tokens)
+        self.head = head
+        proposal = Self.proposal(request, head, after: tokens, contextSize: contextSize)
         result.usage.promptTokens = request.tokens.count
         phase = first.phase ?? TurnPhase(kind: .free)
         begin(first)
@@ -101,11 +111,20 @@ final class TurnDriver: SequenceWork {
     /// The characters that end what DRY compares.
     private static let breaks = Set("\n:\"*".utf8)
 
-    private static func proposal(_ request: GenerationRequest, after tokens: [TokenID]) -> Proposal {
-        Proposal(request.proposesTokens && request.batchesForcedTokens ? LookupDraft(prompt: tokens) : nil)
+    private static func proposal(
+        _ request: GenerationRequest, _ head: PredictionHead?, after tokens: [TokenID], contextSize: Int
+    ) -> Proposal {
+        guard request.proposesTokens, request.batchesForcedTokens else { return Proposal(nil) }
+        // A head knows tokens only. Without memory for what it sees, the text is looked up.
+        if let head, !tokens.contains(InputRows.embedded), let draft = try? HeadDraft(head, prompt: tokens, capacity: contextSize)
+        {
+            return Proposal(draft)
+        }
+        return Proposal(LookupDraft(prompt: tokens))
     }
 
     var wantsPromptLogits: Bool { true }
+    var input: ModelInput { question?.isKept == true ? ModelInput() : sequenceInput }
     var position: Int? { question?.position ?? sequence.position }
     func tokens(in range: Range<Int>) -> ArraySlice<TokenID> { (question?.tokens ?? sequence.tokens)[range] }
 
@@ -117,6 +136,11 @@ final class TurnDriver: SequenceWork {
 
     var stateLayers: [Int] { request.stateLayers }
     func takeState(_ state: [Float], layer: Int) { send(.state(state, layer: layer)) }
+
+    var wantsHiddenRows: Bool { question == nil && proposal.wantsHiddenRows }
+    func takeHidden(_ hidden: UnsafePointer<Float>, rows: Int, position: Int) {
+        proposal.take(hidden, rows: rows, position: position)
+    }
 
     // MARK: - Phases
 
@@ -195,8 +219,9 @@ final class TurnDriver: SequenceWork {
             throw GenerationFailure.promptTooLong(tokens: prompt.count, contextSize: contextSize)
         }
         sequence = TurnSequence(prompt, promptCount: prompt.count, valid: 0, maximumTokens: request.maximumTokens)
+        sequenceInput = ModelInput()
         sequenceBranch = newBranch(isKept: true)
-        proposal = Self.proposal(request, after: prompt)
+        proposal = Self.proposal(request, head, after: prompt, contextSize: contextSize)
         result.usage.promptTokens = prompt.count
         times.restart()
     }
@@ -213,6 +238,7 @@ final class TurnDriver: SequenceWork {
         guard let last, rest > 0 else { return }
         for token in tokenizer.encode(continuation: String(decoding: tokenizer.text(of: last).prefix(rest), as: UTF8.self)) {
             sequence.append(token)
+            proposal.append(token)
         }
     }
 

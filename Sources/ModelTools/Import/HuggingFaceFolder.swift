@@ -59,6 +59,9 @@ package struct HuggingFaceFolder: Sendable {
     /// The kinds of models that make vectors of texts.
     package static var encoders: [String] { EncoderImport.families.keys.sorted() }
 
+    /// The types that matrices can be imported with.
+    package static let types: [TensorType] = [.f32, .f16, .bf16, .q8_0]
+
     /// Whether the model makes vectors of texts; otherwise it generates text. Some are built like language models.
     package var isEncoder: Bool {
         if case .encoder = kind { return true }

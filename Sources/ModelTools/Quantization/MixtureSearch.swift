@@ -29,7 +29,7 @@ package struct MixtureSearch {
         var steps: [(type: TensorType, bytes: Int, error: Double)]
     }
 
-    private static let ladder: [TensorType] = [.q2_K, .q3_K, .q4_K, .q5_K, .q6_K, .q8_0]
+    static let ladder = TensorType.allCases.filter(\.isStep).sorted { $0.rank < $1.rank }
     /// The type that sensitivities are measured with: small enough that errors are larger than those of the engine.
     private static let probe = TensorType.q3_K
     private static let sampledRows = 48
@@ -62,7 +62,7 @@ package struct MixtureSearch {
         fixedBytes = head + 1024 + 32 * model.tensorNames.count
         for name in model.tensorNames {
             guard let tensor = model.tensors[name] else { continue }
-            guard QuantizationMix.isQuantized(tensor), [.f32, .f16, .bf16].contains(tensor.type) else {
+            guard QuantizationMix.isQuantized(tensor), !tensor.type.isQuantized else {
                 fixedBytes += tensor.range.count
                 continue
             }
@@ -182,9 +182,4 @@ package struct MixtureSearch {
 
     /// The smallest size that a mixture can have.
     package var smallestBytes: Int { matrices.reduce(fixedBytes) { $0 + ($1.steps.first?.bytes ?? 0) } }
-}
-
-extension TensorType {
-    /// Bits for each weight, times 256: the order of the types.
-    fileprivate var rank: Int { 8 * 256 * blockBytes / blockElements }
 }

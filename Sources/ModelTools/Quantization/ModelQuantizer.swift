@@ -31,12 +31,12 @@ package enum ModelQuantizer {
             ModelCopy.Entry(tensor: $0, type: types[$0.name] ?? $0.type)
         }
         for entry in entries where entry.type != entry.tensor.type {
-            guard ck_can_encode(entry.type.kernelType) else {
+            guard entry.type.isWritable else {
                 throw ModelError.unsupported(
                     field: "the type of \(entry.tensor.name)", value: entry.type.name,
                     supported: writable.map(\.name).joined(separator: ", "))
             }
-            guard allowsQuantized || [.f32, .f16, .bf16].contains(entry.tensor.type) else {
+            guard allowsQuantized || !entry.tensor.type.isQuantized else {
                 throw ModelError.unsupported(
                     field: "\(entry.tensor.name), which has the type", value: entry.tensor.type.name,
                     supported: "F32, F16 and BF16: quantising it again loses more. Use --requantize to do it nevertheless")
@@ -97,7 +97,7 @@ package enum ModelQuantizer {
     }
 
     /// The types that can be written.
-    package static var writable: [TensorType] { TensorType.allCases.filter { ck_can_encode($0.kernelType) } }
+    package static var writable: [TensorType] { TensorType.allCases.filter(\.isWritable) }
 
     private static let partElements = 1 << 22
 
@@ -108,7 +108,7 @@ package enum ModelQuantizer {
         _ numbers: [Float], columns: Int, firstRow: Int = 0, rowsOfMatrix: Int = .max, _ type: TensorType,
         _ importance: [[Float]]? = nil
     ) throws -> [UInt8] {
-        guard type.blockElements > 1 else { return type.encode(numbers) }
+        guard type.isQuantized else { return type.encode(numbers) }
         let rows = numbers.count / columns
         let rowBytes = columns / type.blockElements * type.blockBytes
         let parts = min(rows, 4 * ProcessInfo.processInfo.activeProcessorCount)

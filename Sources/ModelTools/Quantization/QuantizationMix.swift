@@ -33,72 +33,48 @@ package enum QuantizationMix: String, CaseIterable, Sendable {
     /// Experts in MXFP4, everything else in Q8_0.
     case mxfp4 = "MXFP4"
 
-    /// The number of `general.file_type`.
-    var fileType: UInt32 {
+    /// The number of `general.file_type`, and the type of most tensors.
+    private var facts: (fileType: UInt32, type: TensorType) {
         switch self {
-        case .f16: 1
-        case .q4_0: 2
-        case .q4_1: 3
-        case .q8_0: 7
-        case .q5_0: 8
-        case .q5_1: 9
-        case .q2_K: 10
-        case .q3_K_S: 11
-        case .q3_K_M: 12
-        case .q3_K_L: 13
-        case .q4_K_S: 14
-        case .q4_K_M: 15
-        case .q5_K_S: 16
-        case .q5_K_M: 17
-        case .q6_K: 18
-        case .iq2_XXS: 19
-        case .iq2_XS: 20
-        case .q2_K_S: 21
-        case .iq3_XS: 22
-        case .iq3_XXS: 23
-        case .iq4_NL: 25
-        case .iq3_S: 26
-        case .iq3_M: 27
-        case .iq2_S: 28
-        case .iq2_M: 29
-        case .iq4_XS: 30
-        case .bf16: 32
-        case .mxfp4: 38
+        case .f16: (1, .f16)
+        case .bf16: (32, .bf16)
+        case .q8_0: (7, .q8_0)
+        case .q6_K: (18, .q6_K)
+        case .q5_K_M: (17, .q5_K)
+        case .q5_K_S: (16, .q5_K)
+        case .q5_1: (9, .q5_1)
+        case .q5_0: (8, .q5_0)
+        case .q4_K_M: (15, .q4_K)
+        case .q4_K_S: (14, .q4_K)
+        case .q4_1: (3, .q4_1)
+        case .q4_0: (2, .q4_0)
+        case .iq4_NL: (25, .iq4_NL)
+        case .iq4_XS: (30, .iq4_XS)
+        case .q3_K_L: (13, .q3_K)
+        case .q3_K_M: (12, .q3_K)
+        case .q3_K_S: (11, .q3_K)
+        case .q2_K: (10, .q2_K)
+        case .q2_K_S: (21, .q2_K)
+        case .iq3_M: (27, .iq3_S)
+        case .iq3_S: (26, .iq3_S)
+        case .iq3_XS: (22, .iq3_S)
+        case .iq3_XXS: (23, .iq3_XXS)
+        case .iq2_M: (29, .iq2_S)
+        case .iq2_S: (28, .iq2_XS)
+        case .iq2_XS: (20, .iq2_XS)
+        case .iq2_XXS: (19, .iq2_XXS)
+        case .mxfp4: (38, .mxfp4)
         }
     }
 
-    /// The type of most tensors.
-    package var type: TensorType {
-        switch self {
-        case .f16: .f16
-        case .bf16: .bf16
-        case .q8_0: .q8_0
-        case .q6_K: .q6_K
-        case .q5_K_M, .q5_K_S: .q5_K
-        case .q5_1: .q5_1
-        case .q5_0: .q5_0
-        case .q4_K_M, .q4_K_S: .q4_K
-        case .q4_1: .q4_1
-        case .q4_0: .q4_0
-        case .iq4_NL: .iq4_NL
-        case .iq4_XS: .iq4_XS
-        case .q3_K_L, .q3_K_M, .q3_K_S: .q3_K
-        case .q2_K, .q2_K_S: .q2_K
-        case .iq3_M, .iq3_S, .iq3_XS: .iq3_S
-        case .iq3_XXS: .iq3_XXS
-        case .iq2_M: .iq2_S
-        case .iq2_S, .iq2_XS: .iq2_XS
-        case .iq2_XXS: .iq2_XXS
-        case .mxfp4: .mxfp4
-        }
-    }
+    var fileType: UInt32 { facts.fileType }
+    package var type: TensorType { facts.type }
 
     /// The first tensor whose type has so few bits that it needs the importance of columns, as llama.cpp requires it too.
     package func needingImportance(_ types: [String: TensorType]) -> String? {
         types.filter { name, type in
             let role = Self.role(name)
-            return role != .embedding && role != .output
-                && ([.iq3_XXS, .iq2_S, .iq2_XS, .iq2_XXS].contains(type) || self == .q2_K_S && type == .q2_K)
+            return role != .embedding && role != .output && (type.needsImportance || self == .q2_K_S && type == .q2_K)
         }.keys.min()
     }
 
@@ -286,15 +262,6 @@ package enum QuantizationMix: String, CaseIterable, Sendable {
     /// A type whose blocks fit into rows of this length.
     package static func fitting(_ type: TensorType, columns: Int) -> TensorType {
         if columns % type.blockElements == 0 { return type }
-        let smaller: TensorType =
-            switch type {
-            case .q2_K, .q3_K: .q4_0
-            case .q4_K: .q5_0
-            case .q5_K: .q5_1
-            case .q6_K: .q8_0
-            case .iq4_XS, .iq3_S, .iq3_XXS, .iq2_S, .iq2_XS, .iq2_XXS: .iq4_NL
-            default: .f16
-            }
-        return columns % smaller.blockElements == 0 ? smaller : .f16
+        return type.smallerBlocks.flatMap { columns % $0.blockElements == 0 ? $0 : nil } ?? .f16
     }
 }

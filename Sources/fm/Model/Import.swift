@@ -21,7 +21,8 @@ extension Model {
         @Argument(help: "A folder, or OWNER/REPO on the Hugging Face hub.") var source: String
         @Flag(help: "Keep the files that were downloaded.") var keepDownload = false
         @Option(help: "The name of the model (default: the folder's).") var name: String?
-        @Option(help: "The type of the matrices: f32, f16, bf16 or q8_0 (default: q8_0 for embeddings, else as in the folder).")
+        private static let types = HuggingFaceFolder.types.map { $0.name.lowercased() }.joined(separator: ", ")
+        @Option(help: "The type of the matrices, one of \(types) (default: q8_0 for embeddings, else as in the folder).")
         var type: String?
         @Option(help: "The pre-tokenizer's name, if it is not recognised.") var pre: String?
         @Option(name: .shortAndLong, help: "The file to write (default: among the installed models).")
@@ -29,9 +30,8 @@ extension Model {
 
         func run() async throws {
             let type = try type.map { name in
-                guard let type = [TensorType.f32, .f16, .bf16, .q8_0].first(where: { $0.name.lowercased() == name.lowercased() })
-                else {
-                    throw ValidationError("“\(name)” is not a type that can be written: use f32, f16, bf16 or q8_0.")
+                guard let type = HuggingFaceFolder.types.first(where: { $0.name.lowercased() == name.lowercased() }) else {
+                    throw ValidationError("“\(name)” is not a type that can be written: use one of \(Self.types).")
                 }
                 return type
             }

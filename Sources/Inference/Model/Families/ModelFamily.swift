@@ -40,7 +40,7 @@ package struct ModelFamily: Sendable {
         return head * dimension + place % 2 * (dimension / 2) + place / 2
     }
 
-    static func shape(of file: GGUFFile) throws(ModelError) -> ModelShape {
+    static func shape(of file: GGUFFile, withPredictions: Bool = false) throws(ModelError) -> ModelShape {
         guard let architecture = try file.metadata.string("general.architecture") else {
             throw .missing("general.architecture")
         }
@@ -48,7 +48,7 @@ package struct ModelFamily: Sendable {
             throw .unsupported(
                 field: "general.architecture", value: architecture, supported: names.joined(separator: ", "))
         }
-        let shape = try family.shape(try ShapeReader(file: file, architecture: architecture))
+        let shape = try family.shape(try ShapeReader(file: file, architecture: architecture, withPredictions: withPredictions))
         try validate(shape, architecture)
         return shape
     }
