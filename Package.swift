@@ -234,7 +234,7 @@ let package = Package(
             name: "InferenceTests",
             dependencies: [
                 "AllocationCounter", "CKernels", "Files", "Grammar", "Inference", "JSON", "ModelInstallation", "ModelTools",
-                "TestSupport",
+                "TestSupport", .product(name: "Metrics", package: "swift-metrics"),
             ],
             resources: [.copy("Golden")], swiftSettings: settings),
         .testTarget(

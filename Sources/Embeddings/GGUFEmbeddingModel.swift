@@ -1,8 +1,6 @@
 public import Foundation
-internal import AsyncLocks
 internal import Inference
 internal import ModelInstallation
-internal import Synchronization
 
 /// An embedding model in a GGUF file that runs on the CPU of this machine.
 ///
@@ -30,19 +28,22 @@ public struct GGUFEmbeddingModel: EmbeddingModel, Hashable {
     public var isAvailable: Bool { FileManager.default.fileExists(atPath: url.path) }
 
     public nonisolated(nonsending) func info() async throws -> EmbeddingModelInfo {
-        let embedder = try await embedder()
+        let lease = try await embedder()
+        let embedder = lease.model
         return EmbeddingModelInfo(
             name: embedder.shape.name, identifier: embedder.fingerprint, dimension: embedder.shape.embeddingWidth,
             maximumTokenCount: embedder.maximumTokens)
     }
 
     public nonisolated(nonsending) func embed(_ texts: [String], as role: EmbeddingRole) async throws -> [[Float]] {
-        let embedder = try await embedder()
+        let lease = try await embedder()
+        let embedder = lease.model
         return try await embedder.embed(texts: texts.map { Self.prompt(embedder, role) + $0 })
     }
 
     public nonisolated(nonsending) func tokenCounts(of texts: [String], as role: EmbeddingRole) async throws -> [Int] {
-        let embedder = try await embedder()
+        let lease = try await embedder()
+        let embedder = lease.model
         return await embedder.tokenCounts(of: texts.map { Self.prompt(embedder, role) + $0 })
     }
 
@@ -52,54 +53,14 @@ public struct GGUFEmbeddingModel: EmbeddingModel, Hashable {
 
     // MARK: - Loading
 
-    /// A file that was replaced is another model.
-    private struct Key: Hashable { var path: String, identity: UInt64? }
+    /// Frees the embedding models that no call is using. The next call loads the model again.
+    public static func releaseAll() { ModelPool.shared.releaseIdleEmbedders() }
 
-    private struct State {
-        var loading: [Key: Task<TextEmbedder, any Error>] = [:]
-        /// The models in use; embedders are small.
-        var loaded: [Key: TextEmbedder] = [:]
-    }
-
-    private static let state = Mutex(State())
-
-    /// Frees all loaded embedding models. The next call loads the model again.
-    public static func releaseAll() {
-        let loaded = state.withLock { state in
-            defer { state.loaded = [:] }
-            return state.loaded
-        }
-        _ = loaded  // freed outside the lock
-    }
-
-    private nonisolated(nonsending) func embedder() async throws -> TextEmbedder {
+    /// The model in memory, for one call.
+    private nonisolated(nonsending) func embedder() async throws -> ModelLease<TextEmbedder> {
         let path = url.path
-        let key = Key(path: path, identity: GGUFFile.identity(ofModel: path))
-        let (known, task) = Self.state.withLock { state -> (TextEmbedder?, Task<TextEmbedder, any Error>?) in
-            if let known = state.loaded[key] { return (known, nil) }
-            if let task = state.loading[key] { return (nil, task) }
-            let task = Task.detached {
-                do {
-                    let embedder = try await TextEmbedder.load(path: path)
-                    Self.state.withLock { state in
-                        state.loading[key] = nil
-                        state.loaded = state.loaded.filter { $0.key.path != path }
-                        state.loaded[key] = embedder
-                    }
-                    return embedder
-                } catch {
-                    // The file may be repaired or replaced, so the next call tries again.
-                    Self.state.withLock { $0.loading[key] = nil }
-                    throw error
-                }
-            }
-            state.loading[key] = task
-            return (nil, task)
-        }
-        if let known { return known }
         do {
-            guard let task else { throw CancellationError() }
-            return try await task.valueUnlessCancelled
+            return try await ModelPool.shared.embedder(path: path)
         } catch let error as CancellationError {
             throw error
         } catch {

@@ -95,11 +95,11 @@ public struct GGUFLanguageModel: LanguageModel, HasLocalModel {
     /// - Throws: An error if the file is damaged, or was written with another model or adapter.
     public func restoreKVCache(from url: URL) async throws -> Int { try await localModel.readCache(from: url) }
 
-    /// Frees the memory of models that no session uses, also of the system model.
+    /// Frees the memory of models that no request is using, also of the system model, and what was kept of sessions that are gone.
     ///
-    /// A model stays in memory while a session uses it, and the one that was used last stays for the next session. Call this
-    /// when a program will not need a model for a while; the next request loads it again.
-    public static func releaseUnusedModels() { ModelLoader.releaseUnused() }
+    /// A model stays in memory after a request until others need the memory. Call this when a program will not need a model for a
+    /// while; the next request loads it again. Sessions keep their KV caches.
+    public static func releaseUnusedModels() { LocalModel.releaseUnused() }
 
     public var executorConfiguration: Executor.Configuration { Executor.Configuration(model: localModel) }
 

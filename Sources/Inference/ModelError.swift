@@ -16,6 +16,8 @@ package enum ModelError: Error, Equatable, CustomStringConvertible {
     case unsupported(field: String, value: String, supported: String)
     /// The operating system could not allocate the memory that the model needs.
     case outOfMemory(bytes: Int)
+    /// Nobody waits for the model any more. Whoever loads it throws a `CancellationError` instead.
+    case cancelled
 
     package var description: String {
         // Names and values come from files: a long one must not fill the terminal.
@@ -43,6 +45,7 @@ package enum ModelError: Error, Equatable, CustomStringConvertible {
             "The model file has \(field) = \(value), which is not supported. Supported: \(supported)."
         case .outOfMemory(let bytes):
             "Could not allocate \(bytes / 1_048_576 + 1) MB of memory. Close other programs or choose a smaller model."
+        case .cancelled: "Loading the model was cancelled."
         }
     }
 }

@@ -34,7 +34,8 @@ struct DefaultModelTests {
         ModelStore.selectedModel = ModelCatalogue.standard.name
         let tagging = SystemLanguageModel(useCase: .contentTagging)
         let general = SystemLanguageModel.default.localModel
-        let loaded = try await tagging.localModel.load()
+        let lease = try await tagging.localModel.lease()
+        let loaded = lease.model
         #expect(try await tagging.localModel.adapter(for: loaded) != nil)
         #expect(try await general.adapter(for: loaded) == nil)
         let prompt = "Provide two tags that describe the main topics of this text: \(text)"

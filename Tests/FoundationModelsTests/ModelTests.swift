@@ -290,44 +290,24 @@ struct ModelTests {
 
 /// Which models are in memory.
 @Suite(.serialized) struct ModelMemoryTests {
-    @Test("[G] a model that no session uses is released on request", .timeLimit(.minutes(1))) func releasedOnRequest()
-        async throws
-    {
+    @Test("[G] a model that no request uses is released on request, and the sessions go on", .timeLimit(.minutes(1)))
+    func releasedOnRequest() async throws {
         let file = try TinyModel().file()
-        let model = GGUFLanguageModel(url: URL(filePath: file.path), checksText: false)
+        let session = LanguageModelSession(model: GGUFLanguageModel(url: URL(filePath: file.path), checksText: false))
+        let options = GenerationOptions(samplingMode: .greedy, maximumResponseTokens: 2)
+        _ = try await session.respond(to: "a", options: options)
         weak var loaded: LoadedModel?
         do {
-            let session = LanguageModelSession(model: model)
-            _ = try await session.respond(to: "a", options: GenerationOptions(maximumResponseTokens: 2))
-            loaded = try await ModelLoader.model(path: file.path)
+            let lease = try await ModelPool.shared.lease(path: file.path)
+            loaded = lease.model
             GGUFLanguageModel.releaseUnusedModels()
-            #expect(loaded != nil, "the session uses it")
-            _ = try await session.respond(to: "b", options: GenerationOptions(maximumResponseTokens: 2))
+            let other = try await ModelPool.shared.lease(path: file.path)
+            #expect(other.model === lease.model, "somebody uses it")
         }
         GGUFLanguageModel.releaseUnusedModels()
-        // Tasks of the last request may hold it a little longer.
+        // The engine's task may hold it a little longer.
         await eventually { loaded == nil }
-        _ = try await LanguageModelSession(model: model).respond(to: "a", options: GenerationOptions(maximumResponseTokens: 2))
-    }
-
-    @Test("[G] a model that no session uses is released when another one is loaded", .timeLimit(.minutes(1))) func released()
-        async throws
-    {
-        let files = try [TinyModel().file(), TinyModel().file()]
-        weak var first: LoadedModel?
-        do {
-            let session = LanguageModelSession(model: GGUFLanguageModel(url: URL(fileURLWithPath: files[0].path)))
-            try await session.respond(to: "Go", options: GenerationOptions(maximumResponseTokens: 2))
-            first = try await ModelLoader.model(path: files[0].path)
-            weak let second = try await ModelLoader.model(path: files[1].path)
-            // The session still uses its model; the other one is the last that was used.
-            #expect(first != nil && second != nil)
-            try await session.respond(to: "Go on", options: GenerationOptions(maximumResponseTokens: 2))
-            _ = try await ModelLoader.model(path: files[0].path)
-        }
-        #expect(first != nil)
-        _ = try await ModelLoader.model(path: files[1].path)
-        await eventually { first == nil }  // the executor of the model ends in the background
+        _ = try await session.respond(to: "b", options: options)
     }
 
     @Test("[G] an unreadable file has its own name and no languages, and a broken template is an error of the model")
@@ -406,12 +386,12 @@ struct ModelTests {
         #expect(LocalModel(path: url.path, maximumContext: 4_096).contextSize == 4_096)
         try write()
         #expect(LocalModel(path: url.path, maximumContext: 4_096).contextSize == 512)
-        let first = try await ModelLoader.model(path: url.path)
+        let first = try await ModelPool.shared.lease(path: url.path)
         (tiny.context, tiny.seed) = (256, 7)
         try write()
         #expect(LocalModel(path: url.path, maximumContext: 4_096).contextSize == 256)
-        let second = try await ModelLoader.model(path: url.path)
-        #expect(second !== first && second.shape.contextLength == 256)
+        let second = try await ModelPool.shared.lease(path: url.path)
+        #expect(second.model !== first.model && second.model.shape.contextLength == 256)
     }
 
     @Test("[G] the domain and code of an error are those of its public type and case", .timeLimit(.minutes(1)))

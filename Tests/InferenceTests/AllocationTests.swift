@@ -36,7 +36,7 @@ import Testing
         let gguf = try GGUFFile(path: file.path)
         let tokenizer = try Tokenizer(file: gguf)
         let model = try NeuralModel(file: gguf, pool: WorkerPool(threads: 1))
-        let engine = Engine(model: model, caches: CacheRegistry(released: ReleasedCaches(maximumBytes: 0)))
+        let engine = Engine(model: model, memory: PoolMemory())
         for index in 0..<sequences {
             var request = GenerationRequest(
                 tokens: [TokenID(index + 5), 40, 41], sampling: sampling.settings, maximumTokens: 240)
@@ -68,7 +68,7 @@ import Testing
         let gguf = try GGUFFile(path: file.path)
         let tokenizer = try Tokenizer(file: gguf)
         let model = try NeuralModel(file: gguf, pool: WorkerPool(threads: 1))
-        let engine = Engine(model: model, caches: CacheRegistry(released: ReleasedCaches(maximumBytes: 0)))
+        let engine = Engine(model: model, memory: PoolMemory())
         let schema = try JSONParser.parse(
             """
             {"type": "object", "required": ["letters", "few", "numbers"], "properties": {

@@ -48,8 +48,8 @@ import Testing
         let recipe = try ModelRecipe.load(name)
         let file = try TemporaryFile(recipe.builder().bytes())
         let model = try NeuralModel(file: GGUFFile(path: file.path), pool: WorkerPool(threads: 1))
-        let registry = CacheRegistry(released: ReleasedCaches(maximumBytes: 1 << 30))
-        let engine = Engine(model: model, caches: registry)
+        let memory = PoolMemory()
+        let engine = Engine(model: model, memory: memory)
         let all = recipe.tokens
         let (prompt, more) = (Array(all[..<24]), Array(all[..<25]))
         // After a part of the prompt, after all of it, after another prompt, and on the sequence in between.
@@ -65,8 +65,8 @@ import Testing
                 .init(branch: WorkBranch(number: 3, isKept: true), tokens: other), .init(tokens: Array(all[..<26])),
             ])
         let cache = try KVCache(shape: model.shape, capacity: recipe.context)
-        let owner = Owner()
-        registry.add(cache, owner: owner)
+        let sequence = SequenceState(
+            cache: cache, contextSize: recipe.context, memory: memory, model: 0, isShared: true)
         var result: Result<Void, any Error>?
         try engine.submit(work, in: cache, priority: .interactive, signals: RequestSignals()) { result = $0 }
         for _ in 0..<1_000 where result == nil { _ = engine.step() }
@@ -86,8 +86,11 @@ import Testing
         #expect(cache.tokens == Array(all[..<26]))
         if !cache.isRecurrent { #expect(work.cached == [0, 20, 24, 0]) }
         // What is kept serves the next sequence that begins with it.
-        #expect(registry.longestPrefix(of: InputRows(other))?.count == other.count)
-        withExtendedLifetime(owner) {}
+        let kept = try memory.withLongestPrefix(
+            of: InputRows(other), model: 0, user: ObjectIdentifier(engine), where: { _ in true }
+        ) { _, count in count }
+        #expect(kept == other.count)
+        withExtendedLifetime(sequence) {}
     }
 
     /// A branch after a picture knows its vectors; one that divides a range whose rows see each other computes all of it again.
@@ -95,7 +98,7 @@ import Testing
         let recipe = try ModelRecipe.load("llama")
         let file = try TemporaryFile(recipe.builder().bytes())
         let model = try NeuralModel(file: GGUFFile(path: file.path), pool: WorkerPool(threads: 1))
-        let engine = Engine(model: model, caches: CacheRegistry(released: ReleasedCaches(maximumBytes: 0)))
+        let engine = Engine(model: model, memory: PoolMemory())
         let width = model.shape.width
         var input = ModelInput(recipe.tokens[..<10])
         input.append(
@@ -130,8 +133,6 @@ import Testing
         #expect(work.cached == [0, 18, seesItself ? 10 : 17])
         #expect(cache.tokens == input.ids + [7] && cache.rows.runs == input.rows.runs)
     }
-
-    private final class Owner {}
 
     // MARK: Grammars that are being compiled
 

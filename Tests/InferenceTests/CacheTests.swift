@@ -27,13 +27,15 @@ import Testing
         return cache
     }
 
-    private func identities(_ cache: KVCache) -> [ObjectIdentifier] { cache.usedPages.map { ObjectIdentifier($0.page) } }
+    private func identities(_ cache: KVCache) -> [ObjectIdentifier] { cache.pages.map { ObjectIdentifier($0) } }
 
     /// The logits after one more token.
     private func logits(_ cache: KVCache, _ token: TokenID = 9) throws -> [Float] {
         try model.forward([token], cache: cache)
         return Array(model.logits)
     }
+
+    private func logits(_ sequence: SequenceState) throws -> [Float] { try logits(#require(sequence.cache as? KVCache)) }
 
     /// The limit of a container is smaller than the memory of the machine.
     @Test func containerMemory() throws {
@@ -194,7 +196,7 @@ import Testing
                 if count > 0 { try model.forward(more[...], cache: current, wantsLogits: false) }
             }
             caches[index] = Int.random(in: 0..<10, using: &random) == 0 ? nil : current
-            anyPage = current.usedPages.last?.page ?? anyPage
+            anyPage = current.pages.last ?? anyPage
         }
         for case let cache? in caches where cache.tokens.count < cache.capacity {
             let fresh = try KVCache(shape: model.shape, capacity: 1_024)
@@ -205,97 +207,152 @@ import Testing
         #expect(anyPage == nil, "pages are freed with the last sequence that holds them")
     }
 
+    // MARK: - Memory of the pool
+
+    private func sequence(_ memory: PoolMemory, model: UInt64 = 0, isShared: Bool = true) throws -> SequenceState {
+        SequenceState(
+            cache: try KVCache(shape: self.model.shape, capacity: 1_024), contextSize: 1_024, memory: memory, model: model,
+            isShared: isShared)
+    }
+
+    private func run(_ engine: Engine, _ sequence: SequenceState, _ tokens: some Sequence<TokenID>) throws {
+        var isDone = false
+        try engine.submit(
+            PrefillWork(prompt: ModelInput(tokens)), in: sequence.cache, priority: .interactive, signals: RequestSignals()
+        ) { _ in isDone = true }
+        while !isDone, engine.step() {}
+        #expect(isDone)
+    }
+
+    private func prompt(_ index: Int, _ count: Int) -> [TokenID] { [TokenID(index + 1)] + Self.tokens[..<(count - 1)] }
+
+    private var pageBytes: Int {
+        get throws { try KVCache(shape: model.shape, capacity: 1_024).pageBytes }
+    }
+
     /// Caches of idle sequences leave when all together are too large, the least recently used first; equal beginnings count
     /// once.
     @Test func idleCachesLeave() throws {
-        let one = try cache(Self.tokens[..<600])
-        let bytes = one.usedPages.reduce(0) { $0 + $1.bytes }
-        let registry = CacheRegistry(released: ReleasedCaches(maximumBytes: 0), maximumBytes: 3 * bytes)
-        let engine = Engine(model: model, caches: registry)
-        var caches: [KVCache] = []
-        func run(_ index: Int, _ tokens: [TokenID]) throws {
-            var isDone = false
-            let decoding = PrefillWork(prompt: ModelInput(tokens))
-            try engine.submit(decoding, in: caches[index], priority: .interactive, signals: RequestSignals()) { _ in isDone = true
-            }
-            while !isDone, engine.step() {}
-            #expect(isDone)
-        }
-        func prompt(_ index: Int) -> [TokenID] { [TokenID(index + 1)] + Self.tokens[..<599] }
+        let memory = PoolMemory(maximumBytes: try 9 * pageBytes, system: SystemMemory(available: { nil }, reserve: 0))
+        let engine = Engine(model: model, memory: memory)
+        var sequences: [SequenceState] = []
         for index in 0..<5 {
-            caches.append(try KVCache(shape: model.shape, capacity: 1_024))
-            registry.add(caches[index], owner: caches[index])
-            try run(index, prompt(index))
+            sequences.append(try sequence(memory))
+            try run(engine, sequences[index], prompt(index, 600))
             // The first sequence stays in use.
-            if index > 0 { try run(0, prompt(0)) }
+            if index > 0 { try run(engine, sequences[0], prompt(0, 600)) }
         }
-        #expect(caches.map { !$0.tokens.isEmpty } == [true, false, false, true, true])
+        #expect(sequences.map { !$0.cache.tokens.isEmpty } == [true, false, false, true, true])
+        #expect(memory.account.used == memory.account.limit)
         // Sequences that begin in the same way share their pages, and so leave room for others.
-        for index in 1..<4 { try run(index, prompt(0)) }
-        #expect(caches.map(\.tokens.count) == [600, 600, 600, 600, 600])
+        for index in 1..<4 { try run(engine, sequences[index], prompt(0, 600)) }
+        #expect(sequences.map(\.cache.tokens.count) == [600, 600, 600, 600, 600])
         // A sequence without its cache has the same logits again.
-        try run(2, prompt(2))
-        #expect(try logits(caches[2]) == logits(cache(prompt(2))))
+        try run(engine, sequences[2], prompt(2, 600))
+        #expect(memory.account.used <= memory.account.limit)
+        #expect(try logits(sequences[2]) == logits(cache(prompt(2, 600))))
+        sequences = []
+        memory.releaseKept()
+        #expect(memory.account.used == 0)
     }
 
-    /// While other programs need memory, idle caches leave until enough is free: those of released sequences first, then the
+    /// While other programs need memory, idle caches leave until enough is free: those of sequences that are gone first, then the
     /// least recently used ones; none that is in use, and not the last one. Their sequences have the same logits afterwards.
     @Test func cachesLeaveForOtherPrograms() throws {
-        final class Owner {}
         let available = Mutex<Int?>(nil)
-        let released = ReleasedCaches(maximumBytes: 1 << 30)
-        let registry = CacheRegistry(
-            released: released, maximumBytes: 1 << 30,
-            memory: SystemMemory(available: { available.withLock { $0 } }, reserve: 1_000_000_000))
-        let gone = try cache(Self.tokens[..<300])
-        let bytes = gone.usedPages.reduce(0) { $0 + $1.bytes }
-        let owner = Owner()
-        let caches = try (0..<4).map { try cache([TokenID($0 + 1)] + Self.tokens[..<299]) }
-        for (index, cache) in caches.enumerated() {
-            cache.lastUse = index
-            registry.add(cache, owner: owner)
-        }
-        #expect(registry.release(gone))
-        func kept() -> [Bool] { caches.map { !$0.tokens.isEmpty } }
+        let memory = PoolMemory(
+            maximumBytes: 1 << 30,
+            system: SystemMemory(available: { available.withLock { $0 } }, reserve: 1_000_000_000))
+        let engine = Engine(model: model, memory: memory)
+        let bytes = try 2 * pageBytes
+        let sequences = try (0..<4).map { _ in try sequence(memory) }
+        for (index, sequence) in sequences.enumerated() { try run(engine, sequence, prompt(index, 300)) }
+        try run(engine, sequence(memory), prompt(4, 300))
+        #expect(memory.account.used == 5 * bytes)
+        func kept() -> [Bool] { sequences.map { !$0.cache.tokens.isEmpty } }
         for enough in [nil, 1_000_000_000, 2_000_000_000] {
             available.withLock { $0 = enough }
-            registry.trim { _ in false }
-            #expect(kept() == [true, true, true, true] && released.bytes > 0)
+            memory.trim()
+            #expect(kept() == [true, true, true, true] && memory.account.used == 5 * bytes)
         }
         available.withLock { $0 = 1_000_000_000 - bytes }
-        registry.trim { _ in false }
-        #expect(kept() == [true, true, true, true] && released.bytes == 0)
+        memory.trim()
+        #expect(kept() == [true, true, true, true] && memory.account.used == 4 * bytes)
+        memory.beginUse(of: sequences[0].cache, by: ObjectIdentifier(engine))
         available.withLock { $0 = 1_000_000_000 - bytes - 1 }
-        registry.trim { $0 === caches[0] }
+        memory.trim()
         #expect(kept() == [true, false, false, true])
         available.withLock { $0 = 0 }
-        registry.trim { $0 === caches[0] }
+        memory.trim()
         #expect(kept() == [true, false, false, true])
-        registry.trim { _ in false }
-        #expect(kept() == [false, false, false, true])
-        let again = try cache([2] + Self.tokens[..<299])
-        #expect(try logits(again) == logits(cache([2] + Self.tokens[..<299])))
+        memory.endUse(of: sequences[0].cache)
+        memory.trim()
+        #expect(kept() == [true, false, false, false])
+        available.withLock { $0 = nil }
+        try run(engine, sequences[1], prompt(1, 300))
+        #expect(try logits(sequences[1]) == logits(cache(prompt(1, 300))))
     }
 
-    /// A released cache is not emptied: nothing would be freed, and other sequences may still begin with it.
-    @Test func releasedCachesStay() throws {
-        final class Owner {}
-        let registry = CacheRegistry(released: ReleasedCaches(maximumBytes: 1 << 30), maximumBytes: 1)
-        let one = try cache(Self.tokens[..<300])
-        var owner: Owner? = Owner()
-        registry.add(one, owner: try #require(owner))
-        #expect(registry.release(one))
-        owner = nil
-        registry.trim { _ in false }
-        #expect(one.tokens.count == 300)
-        #expect(registry.longestPrefix(of: InputRows(Array(Self.tokens[..<200])))?.count == 200)
-        let used = Owner()
-        registry.add(one, owner: used)
-        registry.trim { $0 === one }
-        #expect(one.tokens.count == 300, "a request uses it")
-        registry.trim { _ in false }
-        #expect(one.tokens.isEmpty)
-        withExtendedLifetime(used) {}
+    /// The cache of a sequence that is gone stays for others that begin in the same way, and leaves before those of sequences that are
+    /// there. Caches of all models share the memory; each model continues only from its own.
+    @Test func keptCachesLeaveFirst() throws {
+        let memory = PoolMemory(maximumBytes: try 4 * pageBytes, system: SystemMemory(available: { nil }, reserve: 0))
+        let engines = [Engine(model: model, memory: memory, identity: 0), Engine(model: model, memory: memory, identity: 1)]
+        let idle = try sequence(memory)
+        try run(engines[0], idle, prompt(9, 100))
+        for index in 0..<4 { try run(engines[index % 2], sequence(memory, model: UInt64(index % 2)), prompt(index, 100)) }
+        // The first of four left, although the idle sequence was used before.
+        func isKept(_ index: Int, model: UInt64) throws -> Bool {
+            try memory.withLongestPrefix(
+                of: InputRows(prompt(index, 100)), model: model, user: ObjectIdentifier(engines[Int(model)]), where: { _ in true }
+            ) { _, count in count == 100 } ?? false
+        }
+        #expect(try (0..<4).map { try isKept($0, model: UInt64($0 % 2)) } == [false, true, true, true])
+        #expect(try !isKept(1, model: 0) && !idle.cache.tokens.isEmpty && memory.account.used == memory.account.limit)
+        // A new sequence continues from a kept one, which stays as it is.
+        let next = try sequence(memory)
+        try run(engines[0], next, prompt(2, 100) + [7, 8, 9])
+        #expect(try logits(next) == logits(cache(prompt(2, 100) + [7, 8, 9])))
+        // A sequence that shares nothing is not kept.
+        memory.releaseKept()
+        let used = memory.account.used
+        do {
+            let alone = try sequence(memory, isShared: false)
+            try run(engines[0], alone, prompt(5, 100))
+            #expect(try memory.account.used == used + pageBytes)
+        }
+        #expect(try memory.account.used == used && !isKept(5, model: 0))
+        withExtendedLifetime((idle, next)) {}
+    }
+
+    /// Recurrent states and their checkpoints count too, from the first token on until the cache is emptied.
+    @Test func recurrentStatesCount() throws {
+        let recipe = try ArchitectureTests.Recipe.load("qwen35")
+        let file = try TemporaryFile(recipe.builder().bytes())
+        let model = try NeuralModel(file: GGUFFile(path: file.path), pool: WorkerPool(threads: 1))
+        let memory = PoolMemory(system: SystemMemory(available: { nil }, reserve: 0))
+        let engine = Engine(model: model, memory: memory)
+        let cache = try KVCache(shape: model.shape, capacity: recipe.context)
+        let sequence = SequenceState(cache: cache, contextSize: recipe.context, memory: memory, model: 0, isShared: true)
+        #expect(cache.isRecurrent && cache.isEmpty && memory.account.used == 0)
+        try run(engine, sequence, recipe.tokens[..<20])
+        let positions = cache.checkpointPositions
+        #expect(!positions.isEmpty)
+        let counted = cache.pages.count * cache.pageBytes + (1 + positions.count) * cache.stateBytes
+        #expect(memory.account.used == counted)
+        // Emptied for others, it takes no memory, and has the same logits again.
+        do {
+            let contents = cache.takeContents()
+            #expect(cache.isEmpty && cache.tokens.isEmpty && memory.account.used == counted)
+            withExtendedLifetime(contents) {}
+        }
+        #expect(memory.account.used == 0)
+        try run(engine, sequence, recipe.tokens[..<20])
+        try model.forward(recipe.tokens[20..<21], cache: cache)
+        let logits = Array(model.logits)
+        let fresh = try KVCache(shape: model.shape, capacity: recipe.context)
+        try model.forward(recipe.tokens[..<21], cache: fresh)
+        #expect(Array(model.logits) == logits)
     }
 
     // MARK: - Files

@@ -173,9 +173,8 @@ import Testing
     @Test func requestsWaitForMemory() async throws {
         let file = try TinyModel().file()
         let available = Mutex(1 << 30)
-        let memory = SystemMemory(available: { available.withLock { $0 } }, reserve: 1 << 20)
-        let caches = CacheRegistry(released: ReleasedCaches(maximumBytes: 0), memory: memory)
-        let model = try await LoadedModel.load(path: file.path, adapter: nil, threads: 1, caches: caches)
+        let memory = PoolMemory(system: SystemMemory(available: { available.withLock { $0 } }, reserve: 1 << 20))
+        let model = try await LoadedModel.load(path: file.path, threads: 1, memory: memory)
         let prompts = (0..<4).map { start in (0..<300).map { TokenID(($0 * (start + 1)) % 250 + 1) } }
         @Sendable func answer(_ prompt: [TokenID]) async throws -> String {
             let sequence = try model.makeSequence(contextSize: 512, sharesCache: false)
@@ -207,9 +206,10 @@ import Testing
     @Test(arguments: [(1, 240, false), (2, 1_000, true), (4, 240, true)])
     func answersDoNotDependOnOtherRequests(threads: Int, count: Int, hasLittleMemory: Bool) async throws {
         let file = try TinyModel().file()
-        let released = ReleasedCaches(maximumBytes: hasLittleMemory ? 200_000 : 512 << 20)
-        let caches = CacheRegistry(released: released, maximumBytes: hasLittleMemory ? 200_000 : 1 << 30)
-        let model = try await LoadedModel.load(path: file.path, adapter: nil, threads: threads, caches: caches)
+        // Other programs on the machine need no memory.
+        let memory = PoolMemory(
+            maximumBytes: hasLittleMemory ? 200_000 : 1 << 30, system: SystemMemory(available: { nil }, reserve: 0))
+        let model = try await LoadedModel.load(path: file.path, threads: threads, memory: memory)
         let list = JSONValue.array(Self.words.map { .string($0) })
         let grammar = try Grammar(
             .schema(
@@ -258,12 +258,12 @@ import Testing
         let after = await model.processed
         #expect(after.passes > before.passes)
         #expect(await model.waitingRequests == 0)
-        #expect((caches.emptiedCaches.load(ordering: .relaxed) > 0) == hasLittleMemory)
-        // The sequences are gone. What is left are released caches, which new sequences may begin with.
+        #expect((memory.evictions.load(ordering: .relaxed) > 0) == hasLittleMemory)
+        // The sequences are gone. What is left are kept caches, which new sequences may begin with.
         #expect(hasLittleMemory ? made.count < 16 : made.count > 16, "\(made.count) caches")
-        #expect(released.bytes <= (hasLittleMemory ? 200_000 : 512 << 20))
-        released.removeAll(of: ObjectIdentifier(caches))
-        #expect(made.count == 0)
+        #expect(memory.account.used <= memory.account.limit)
+        memory.releaseKept()
+        #expect(made.count == 0 && memory.account.used == 0)
     }
 
     /// Eight conversations need far fewer passes than eight times those of one.

@@ -402,36 +402,6 @@ struct LoadedModelTests {
         #expect(!answer.isEmpty)
     }
 
-    /// Caches of released sequences of all models share a budget; the oldest are freed first.
-    @Test func releasedCachesHaveABudget() throws {
-        let temporary = try TinyModel().file()
-        let file = try GGUFFile(path: temporary.path)
-        let model = try NeuralModel(file: file, pool: WorkerPool(threads: 1))
-        func cache(_ tokens: Int) throws -> KVCache {
-            let cache = try KVCache(shape: model.shape, capacity: 64)
-            try model.forward((0..<tokens).map { TokenID($0 + 1) }[...], cache: cache)
-            return cache
-        }
-        let bytes = try cache(10).usedPages.reduce(0) { $0 + $1.bytes }
-        #expect(bytes > 0)
-        let caches = ReleasedCaches(maximumBytes: 3 * bytes)
-        var registries = [CacheRegistry(released: caches), CacheRegistry(released: caches)]
-        let ids = registries.map { ObjectIdentifier($0) }
-        for number in 0..<4 { registries[number % 2].release(try cache(10)) }
-        #expect(caches.bytes == 3 * bytes)
-        #expect(caches.caches(of: ids[0]).count == 1 && caches.caches(of: ids[1]).count == 2)
-        // A new sequence continues from a released one of its model.
-        let next = try KVCache(shape: model.shape, capacity: 64)
-        try registries[0].copyPrefix(to: next, for: InputRows((0..<30).map { TokenID($0 + 1) }))
-        #expect(next.tokens.isEmpty, "ten tokens are too few to copy")
-        registries[0].release(try cache(25))
-        try registries[0].copyPrefix(to: next, for: InputRows((0..<30).map { TokenID($0 + 1) }))
-        #expect(next.tokens.count == 25)
-        // With the model, its caches are freed.
-        registries.removeFirst()
-        #expect(caches.caches(of: ids[0]).isEmpty)
-    }
-
     @Test func promptsAreCountedAsProcessed() async throws {
         let model = try await SmallModel.load()
         let messages = [

@@ -228,7 +228,7 @@ import Testing
         let fixture = try Fixture(name)
         let (model, input) = (fixture.model, fixture.input)
         let engine = Engine(
-            model: model, caches: CacheRegistry(released: ReleasedCaches(maximumBytes: 0)),
+            model: model, memory: PoolMemory(),
             limits: Scheduler.Limits(batchTokens: batch, mixedTokens: 4, shortTokens: 2))
         let other = try fixture.recipe.input(width: model.shape.width, changing: "two")
         let (inputs, caches) = ([input, other, input], [try fixture.cache(), try fixture.cache(), try fixture.cache()])
@@ -246,7 +246,7 @@ import Testing
     func unusableInputs() throws {
         let fixture = try Fixture("qwen2")
         let engine = Engine(
-            model: fixture.model, caches: CacheRegistry(released: ReleasedCaches(maximumBytes: 0)),
+            model: fixture.model, memory: PoolMemory(),
             limits: Scheduler.Limits(batchTokens: 6, mixedTokens: 4, shortTokens: 2))
         var narrow = ModelInput([1, 2])
         narrow.append(try EmbeddingRun([1, 2, 3], width: 3))

@@ -77,7 +77,7 @@ struct RealModelTests {
         _ recorded: Recorded, _ model: NeuralModel, _ format: CacheFormat
     ) throws -> (found: Double, expected: Double) {
         let cache = try KVCache(shape: model.shape, capacity: 4096, format: format)
-        let engine = Engine(model: model, caches: CacheRegistry(released: ReleasedCaches(maximumBytes: 0)))
+        let engine = Engine(model: model, memory: PoolMemory())
         var (found, expected, tokens) = (0.0, 0.0, 0)
         for window in recorded.perplexity {
             let begins = window.tokens.starts(with: recorded.beginsWith)

@@ -11,7 +11,7 @@ private final class TableMemory: SequenceMemory {
     let format: CacheFormat
     let adapter: LowRankAdapter?
     let isRecurrent = false
-    var lastUse = 0
+    var registration: Int?
     private(set) var reserved = 0
 
     init(capacity: Int, format: CacheFormat, adapter: LowRankAdapter?) {
@@ -28,20 +28,26 @@ private final class TableMemory: SequenceMemory {
 
     func addCheckpoint() {}
     func isCompatible(with other: any SequenceMemory) -> Bool { other is TableMemory && isOf(other.format, other.adapter) }
-    func copyPrefix(of other: any SequenceMemory, count: Int) { rows = other.rows.prefix(min(count, capacity)) }
-    func bytesToReserve(_ count: Int) -> Int { 0 }
+    func copyPrefix(of other: any SequenceMemory, count: Int, in room: MemoryReservation?) {
+        rows = other.rows.prefix(min(count, capacity))
+    }
+    func bytesToReserve(_ count: Int, withCheckpoint: Bool) -> Int { 0 }
+    func bytesToCopy(_ count: Int) -> Int { 0 }
+    var isEmpty: Bool { rows.count == 0 }
 
-    func reserve(_ count: Int) throws {
+    func takeContents() -> Any {
+        defer { rows = InputRows() }
+        return rows
+    }
+
+    func reserve(_ count: Int, in room: MemoryReservation?, withCheckpoint: Bool) throws {
         reserved = tokens.count + count
         if reserved > capacity { throw GenerationFailure.promptTooLong(tokens: reserved, contextSize: capacity) }
     }
 
-    var usedPages: [(page: AnyObject, bytes: Int)] { [] }
-    var checkpointBytes: Int { 0 }
-    var usedStateBytes: Int { 0 }
     var layout: SequenceLayout { SequenceLayout(pageBytes: 0, stateBytes: 0, elementBits: 0, usesLongFactors: false) }
     var checkpointPositions: [Int] { [] }
-    func begin(_ rows: InputRows, checkpoints: [Int]) { self.rows = rows }
+    func begin(_ rows: InputRows, checkpoints: [Int], reserve: (Int) throws -> MemoryReservation?) { self.rows = rows }
     func forEachPart(_ body: (UnsafeMutableRawBufferPointer) throws -> Void) rethrows {}
 }
 
@@ -149,7 +155,7 @@ private final class ChoiceWork: SequenceWork {
     }
 
     private func engine(_ model: TableModel) -> Engine {
-        Engine(model: model, caches: CacheRegistry(released: ReleasedCaches(maximumBytes: 0)))
+        Engine(model: model, memory: PoolMemory())
     }
 
     private func memories(_ model: TableModel, _ count: Int, capacity: Int = 500) -> [any SequenceMemory] {
@@ -223,16 +229,19 @@ private final class ChoiceWork: SequenceWork {
     /// A sequence begins with what another one knows.
     @Test func equalBeginnings() throws {
         let model = TableModel { $0 + 1 }
-        let registry = CacheRegistry(released: ReleasedCaches(maximumBytes: 0))
-        let engine = Engine(model: model, caches: registry)
+        let pool = PoolMemory()
+        let engine = Engine(model: model, memory: pool)
         let prompt = (0..<60).map { TokenID($0 + 1) }
         let memories = memories(model, 2)
-        for memory in memories { registry.add(memory, owner: memory) }
+        let sequences = memories.map {
+            SequenceState(cache: $0, contextSize: 500, memory: pool, model: 0, isShared: true)
+        }
         for (memory, end) in zip(memories, [100, 200] as [TokenID]) {
             for result in try run([PrefillWork(prompt: ModelInput(prompt + [end]))], in: [memory], engine) { try result.get() }
             #expect(memory.tokens == prompt + [end])
         }
         #expect(model.passes == [[61], [1]])
+        withExtendedLifetime(sequences) {}
     }
 
     @Test func failures() throws {

@@ -93,21 +93,53 @@ package struct LocalModel: Hashable, Sendable {
         get async {
             if let repetitionOption { return repetitionOption }
             // Asked after the model has generated calls, so that it is in memory; if not, the request reports it.
-            return (try? await load().defaults.policy.repeatsToolCalls) ?? false
+            return (try? await lease().model.defaults.policy.repeatsToolCalls) ?? false
         }
     }
 
-    /// The model in memory. An adapter is used beside its weights where possible, so that sessions with different adapters
-    /// share them; otherwise the model is loaded again with the adapter merged into the weights.
-    func load() async throws -> LoadedModel {
+    /// The model in memory, for one request. An adapter is used beside its weights where possible, so that sessions with different
+    /// adapters share them; otherwise the model is loaded again with the adapter merged into the weights.
+    ///
+    /// - Parameter isPrewarm: whether loading goes on if the task is cancelled.
+    /// - Throws: ``SystemLanguageModel/Error/assetsUnavailable(_:)`` if there is no usable file, or `CancellationError`.
+    func lease(isPrewarm: Bool = false) async throws -> ModelLease<LoadedModel> {
         if let adapter, Self.merged.withLock({ $0.contains([path, adapter]) }) {
-            return try await ModelLoader.model(path: path, adapter: adapter)
+            return try await lease(merging: adapter, isPrewarm)
         }
-        let model = try await ModelLoader.model(path: path)
-        guard let adapter = try adapterPath(for: model), try await self.adapter(for: model) == nil else { return model }
-        Self.merged.withLock { _ = $0.insert([path, adapter]) }
-        return try await ModelLoader.model(path: path, adapter: adapter)
+        // The plain model is released before the other one is loaded, so that both need not fit into memory.
+        let (plain, adapter) = try await plainModel(isPrewarm)
+        if let plain { return plain }
+        return try await lease(merging: adapter, isPrewarm)
     }
+
+    /// The model without an adapter in its weights, or the adapter that must be merged into them.
+    private func plainModel(_ isPrewarm: Bool) async throws -> (ModelLease<LoadedModel>?, adapter: String?) {
+        let plain = try await lease(merging: nil, isPrewarm)
+        guard let adapter = try adapterPath(for: plain.model), try await self.adapter(for: plain.model) == nil else {
+            return (plain, nil)
+        }
+        Self.merged.withLock { _ = $0.insert([path, adapter]) }
+        return (nil, adapter)
+    }
+
+    private func lease(merging adapter: String?, _ isPrewarm: Bool) async throws -> ModelLease<LoadedModel> {
+        do {
+            return try await ModelPool.shared.lease(
+                path: path, adapter: adapter, defaults: ModelCatalogue.defaults, isPrewarm: isPrewarm)
+        } catch let error as CancellationError {
+            throw error
+        } catch {
+            let missing = !FileManager.default.fileExists(atPath: path)
+            throw SystemLanguageModel.Error.assetsUnavailable(
+                .init(
+                    debugDescription: missing
+                        ? "There is no model at \(path). Put a GGUF file there, or name another one with FM_MODEL."
+                        : "\(error)"))
+        }
+    }
+
+    /// Frees the models that no request is using, and the caches of sessions that are gone.
+    package static func releaseUnused() { ModelPool.shared.releaseIdle() }
 
     /// Model files and adapters that must be merged into their weights.
     private static let merged = Mutex<Set<[String]>>([])
@@ -124,7 +156,7 @@ package struct LocalModel: Hashable, Sendable {
         return try TaggingAdapter.path(for: fingerprint)
     }
 
-    /// The adapter to use beside the weights of a model that ``load()`` returned; nil if there is none.
+    /// The adapter to use beside the weights of a model that ``lease(isPrewarm:)`` returned; nil if there is none.
     func adapter(for model: LoadedModel) async throws -> LowRankAdapter? {
         guard !model.hasMergedAdapter, let adapter = try adapterPath(for: model) else { return nil }
         do { return try await model.adapter(path: adapter) } catch {
@@ -135,7 +167,8 @@ package struct LocalModel: Hashable, Sendable {
     /// The number of tokens that the engine processes for a conversation.
     package func tokenCount(_ entries: [Transcript.Entry]) async throws -> Int {
         do {
-            let model = try await load()
+            let lease = try await lease()
+            let model = lease.model
             return try model.tokens(
                 for: TranscriptRenderer(self, model).prompt(for: entries), addGenerationPrompt: entries.isWaiting
             ).count
@@ -149,7 +182,8 @@ package struct LocalModel: Hashable, Sendable {
     ///
     /// - Returns: the number of tokens; 0 if there are none, and then no file is written.
     package func writeCache(for entries: [Transcript.Entry], to url: URL) async throws -> Int {
-        let model = try await load()
+        let lease = try await lease()
+        let model = lease.model
         let prompt = TranscriptRenderer(self, model).prompt(for: entries)
         let tokens = try model.tokens(for: prompt, addGenerationPrompt: false)
         return try await model.writeCache(
@@ -161,7 +195,8 @@ package struct LocalModel: Hashable, Sendable {
     /// - Returns: the number of tokens.
     /// - Throws: an error if the file is damaged or was written with another model.
     package func readCache(from url: URL) async throws -> Int {
-        let model = try await load()
+        let lease = try await lease()
+        let model = lease.model
         return try await model.readCache(from: url, format: cacheFormat, adapter: try await adapter(for: model))
     }
 

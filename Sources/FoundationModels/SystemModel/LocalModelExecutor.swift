@@ -12,19 +12,17 @@ internal import TextScreening
 /// It holds the conversation's KV cache, so that a request processes only new tokens.
 package final class LocalModelExecutor: Sendable {
     private let configuration: LocalModel
-    private let loaded = Mutex<Conversation?>(nil)
+    /// The sequence whose KV cache follows the transcript. It stays when the model is freed between two requests.
+    private let sequence = Mutex<SequenceState?>(nil)
     /// The running prewarm, which the next request waits for: they have their first tokens in common.
     private let prewarming = Mutex<Task<Void, Never>?>(nil)
 
-    /// The loaded model and the sequence whose KV cache follows the transcript.
-    private final class Conversation: Sendable {
-        let model: LoadedModel
+    /// The model, for one request, and the sequence whose KV cache follows the transcript.
+    private struct Conversation: Sendable {
+        let lease: ModelLease<LoadedModel>
         let sequence: SequenceState
 
-        init(model: LoadedModel, sequence: SequenceState) {
-            self.model = model
-            self.sequence = sequence
-        }
+        var model: LoadedModel { lease.model }
 
         /// Whether an adapter changes what the model says.
         var hasAdapter: Bool { sequence.adapter != nil || model.hasMergedAdapter }
@@ -40,21 +38,23 @@ package final class LocalModelExecutor: Sendable {
         self.configuration = configuration
     }
 
-    private func conversation() async throws -> Conversation {
-        if let known = loaded.withLock({ $0 }) { return known }
-        async let checks: Void = Self.prepareChecks()
-        let model = try await configuration.load()
+    private func conversation(isPrewarm: Bool = false) async throws -> Conversation {
+        let isFirst = sequence.withLock { $0 == nil }
+        async let checks: Void = isFirst ? await Self.prepareChecks() : ()
+        let lease = try await configuration.lease(isPrewarm: isPrewarm)
         await checks
-        let made = Conversation(
-            model: model,
-            sequence: try model.makeSequence(
-                contextSize: configuration.maximumContext, format: configuration.cacheFormat,
-                adapter: try await configuration.adapter(for: model)))
-        return loaded.withLock { known in
-            if let known { return known }  // a concurrent prewarm created it first
-            known = made
-            return made
+        if let known = sequence.withLock({ $0 }), known.fits(lease.model) { return Conversation(lease: lease, sequence: known) }
+        let made = try lease.model.makeSequence(
+            contextSize: configuration.maximumContext, format: configuration.cacheFormat,
+            adapter: try await configuration.adapter(for: lease.model))
+        let (used, before) = sequence.withLock { sequence -> (SequenceState, SequenceState?) in
+            let before = sequence
+            if let before, before.fits(lease.model) { return (before, before) }  // a concurrent prewarm created it first
+            sequence = made
+            return (made, before)
         }
+        _ = before  // freed outside the lock
+        return Conversation(lease: lease, sequence: used)
     }
 
     /// Unpacks the tables of the checks, which takes as long as loading a small model does, and is done at the same time.
@@ -80,7 +80,7 @@ package final class LocalModelExecutor: Sendable {
 
     /// Prewarming is a hint and has no way to report errors; the request itself throws them.
     private func prefill(_ transcript: Transcript) async {
-        guard let conversation = try? await self.conversation() else { return }
+        guard let conversation = try? await self.conversation(isPrewarm: true) else { return }
         var prefix = ""
         var entries = Array(transcript)
         if case .prompt(let prompt)? = entries.last {
@@ -211,7 +211,8 @@ package final class LocalModelExecutor: Sendable {
 
     /// What identifies the weights of the model, and the number of its layers.
     func identity() async throws -> (fingerprint: String?, layerCount: Int) {
-        let model = try await conversation().model
+        let conversation = try await conversation()
+        let model = conversation.model
         return (model.fingerprint, model.shape.layers.count)
     }
 

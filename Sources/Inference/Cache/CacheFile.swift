@@ -56,9 +56,11 @@ struct CacheFile {
 
     /// Reads the file into a new cache.
     ///
-    /// - Throws: ``CacheFileError/unusable(path:reason:)``, or ``ModelError/outOfMemory(bytes:)``.
+    /// - Parameter reserve: receives the bytes of its memory; nil if nobody counts them.
+    /// - Throws: ``CacheFileError/unusable(path:reason:)``, ``ModelError/outOfMemory(bytes:)``, or an error of `reserve`.
     func read(
-        for model: any TokenModel, format: CacheFormat = .binary16, adapter: LowRankAdapter? = nil
+        for model: any TokenModel, format: CacheFormat = .binary16, adapter: LowRankAdapter? = nil,
+        reserve: (Int) throws -> MemoryReservation? = { _ in nil }
     ) throws -> any SequenceMemory {
         let file: SourceFile
         do { file = try SourceFile(path: url.path) } catch { throw unusable(error) }
@@ -100,7 +102,7 @@ struct CacheFile {
         guard let rows = InputRows(ids: tokens, words: rowWords), positions.allSatisfy({ rows.undivided($0) == $0 }) else {
             throw unusable("it is damaged")
         }
-        try cache.begin(rows, checkpoints: positions)
+        try cache.begin(rows, checkpoints: positions, reserve: reserve)
         try cache.forEachPart { try fill($0) }
         let expected = checksum.value
         guard try words(1) == [Int(truncatingIfNeeded: expected)], offset == file.size else { throw unusable("it is damaged") }

@@ -7,10 +7,13 @@ final class CachePage {
 
     /// The layout of the memory is that of ``KVCache``. Parts that were never written use no memory.
     let memory: Memory
-    /// The largest number of positions that were ever written.
-    var usedPositions = 0
+    private let room: MemoryReservation?
 
-    init(bytes: Int) throws(ModelError) { memory = try Memory(bytes: bytes) }
+    /// - Parameter room: the bytes of the page; nil if nobody counts them.
+    init(bytes: Int, room: MemoryReservation?) throws(ModelError) {
+        self.room = room
+        memory = try Memory(bytes: bytes)
+    }
 
     var base: UnsafeMutablePointer<UInt8> { memory.pointer(as: UInt8.self) }
 }

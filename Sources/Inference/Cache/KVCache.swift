@@ -24,22 +24,26 @@ package final class KVCache: SequenceMemory {
     let usesLongFactors: Bool
     let format: CacheFormat
     let adapter: LowRankAdapter?
-    var lastUse = 0
+    var registration: Int?
     /// Scratch memory for attention that is split over the positions of this cache.
     let partial: UnsafeMutablePointer<Float>
 
     /// The pages up to the last token, and perhaps more. Their memory is in `pageTable`, for the kernels.
-    private var pages: [CachePage] = []
+    private(set) var pages: [CachePage] = []
     let pageTable: UnsafeMutablePointer<UnsafeMutablePointer<UInt8>?>
-    private let pageBytes: Int
-    /// Scratch memory, and the recurrent states.
+    let pageBytes: Int
+    /// Scratch memory.
     private let memory: Memory
     private let layers: [Layer]
-    private let stateBytes: Int
+    let stateBytes: Int
+    /// The recurrent states; nil before the first token.
+    private var recurrent: RecurrentStates?
     private var checkpoints: [Checkpoint] = []
+    /// Room for the next checkpoint.
+    private var checkpointRoom: MemoryReservation?
 
     /// Sizes and offsets of one layer. A layer that shares the keys and values of another layer has the offsets of that
-    /// layer. Keys and values are in pages, states in `memory`.
+    /// layer. Keys and values are in pages, states in `recurrent`.
     private struct Layer {
         var kvHeads = 0, keyDimension = 0, valueStride = 0
         var keyOffset = 0, valueOffset = 0
@@ -47,10 +51,16 @@ package final class KVCache: SequenceMemory {
         var convolutionOffset = 0, stateOffset = 0
     }
 
+    fileprivate struct RecurrentStates {
+        let memory: Memory
+        let room: MemoryReservation?
+    }
+
     /// A copy of all recurrent states after the first `position` tokens.
-    private struct Checkpoint {
+    fileprivate struct Checkpoint {
         var position: Int
         var states: [UInt8]
+        let room: MemoryReservation?
     }
 
     /// The maximum number of checkpoints. Each uses as much memory as all recurrent states.
@@ -121,10 +131,9 @@ package final class KVCache: SequenceMemory {
             }
         }
         stateBytes = layout.bytes
-        let partialOffset = layout.reserve(partialFloats, of: Float.self)
         self.layers = layers
-        memory = try Memory(bytes: layout.bytes)
-        partial = memory.pointer(at: partialOffset, as: Float.self)
+        memory = try Memory(bytes: partialFloats * MemoryLayout<Float>.stride)
+        partial = memory.pointer(as: Float.self)
         let count = (capacity + CachePage.positions - 1) / CachePage.positions
         pageTable = .allocate(capacity: count)
         pageTable.initialize(repeating: nil, count: count)
@@ -142,52 +151,84 @@ package final class KVCache: SequenceMemory {
 
     /// `[width − 1][channels]`
     func convolution(layer: Int) -> UnsafeMutablePointer<Float> {
-        memory.pointer(at: layers[layer].convolutionOffset, as: Float.self)
+        (states + layers[layer].convolutionOffset).assumingMemoryBound(to: Float.self)
     }
 
-    func state(layer: Int) -> UnsafeMutablePointer<Float> { memory.pointer(at: layers[layer].stateOffset, as: Float.self) }
+    func state(layer: Int) -> UnsafeMutablePointer<Float> {
+        (states + layers[layer].stateOffset).assumingMemoryBound(to: Float.self)
+    }
 
-    private var states: UnsafeMutableRawPointer { memory.base }
+    private var states: UnsafeMutableRawPointer {
+        guard let recurrent else { preconditionFailure("the caller reserves the states") }
+        return recurrent.memory.base
+    }
+
+    private func allocateStates(in room: MemoryReservation?) throws(ModelError) {
+        guard isRecurrent, recurrent == nil else { return }
+        recurrent = RecurrentStates(memory: try Memory(bytes: stateBytes), room: room?.divide(stateBytes))
+    }
 
     // MARK: - Pages
 
     /// Bytes of keys and values of one position, of all layers.
     package var bytesPerPosition: Int { pageBytes / CachePage.positions }
 
-    /// Bytes of a page's memory that are in use.
-    private func bytes(_ page: CachePage) -> Int { page.usedPositions * bytesPerPosition }
-
-    var usedStateBytes: Int { stateBytes + checkpointBytes }
-    var checkpointBytes: Int { stateBytes * checkpoints.count }
-
-    var usedPages: [(page: AnyObject, bytes: Int)] { pages.map { ($0, bytes($0)) } }
-
     /// The number of positions in the pages.
     var reservedPositions: Int { pages.count * CachePage.positions }
 
-    func bytesToReserve(_ count: Int) -> Int {
-        let needed = (tokens.count + count + CachePage.positions - 1) / CachePage.positions
-        return max(0, needed - pages.count) * pageBytes
+    func bytesToReserve(_ count: Int, withCheckpoint: Bool) -> Int {
+        if count == 0 { return 0 }
+        let size = CachePage.positions
+        var bytes = withCheckpoint ? stateBytes : 0
+        if isRecurrent, recurrent == nil { bytes += stateBytes }
+        for index in tokens.count / size...(tokens.count + count - 1) / size
+        where index >= pages.count || !isKnownUniquelyReferenced(&pages[index]) {
+            bytes += pageBytes
+        }
+        return bytes
     }
 
-    /// Prepares the pages for the next `count` tokens: adds pages, and replaces those that other sequences hold by copies.
-    func reserve(_ count: Int) throws {
+    /// Adds pages, and replaces those that other sequences hold by copies.
+    func reserve(_ count: Int, in room: MemoryReservation?, withCheckpoint: Bool) throws {
         if count == 0 { return }
         guard count <= capacity - tokens.count else {
             throw GenerationFailure.promptTooLong(tokens: tokens.count + count, contextSize: capacity)
         }
+        try allocateStates(in: room)
+        if withCheckpoint { checkpointRoom = room?.divide(stateBytes) }
         let size = CachePage.positions
         for index in tokens.count / size...(tokens.count + count - 1) / size {
             if index == pages.count {
-                pages.append(try CachePage(bytes: pageBytes))
+                pages.append(try makePage(in: room))
             } else if !isKnownUniquelyReferenced(&pages[index]) {
-                let copy = try CachePage(bytes: pageBytes)
+                let copy = try makePage(in: room)
                 copyPositions(tokens.count - index * size, from: pages[index], to: copy)
                 pages[index] = copy
             }
             pageTable[index] = pages[index].base
-            pages[index].usedPositions = max(pages[index].usedPositions, min(size, tokens.count + count - index * size))
         }
+    }
+
+    private func makePage(in room: MemoryReservation?) throws(ModelError) -> CachePage {
+        try CachePage(bytes: pageBytes, room: room?.divide(pageBytes, for: .page))
+    }
+
+    var isEmpty: Bool { pages.isEmpty && recurrent == nil }
+
+    private struct Contents {
+        fileprivate let rows: InputRows
+        fileprivate let pages: [CachePage]
+        fileprivate let recurrent: RecurrentStates?
+        fileprivate let checkpoints: [Checkpoint]
+        fileprivate let room: MemoryReservation?
+    }
+
+    func takeContents() -> Any {
+        defer {
+            (rows, pages, recurrent, checkpoints, checkpointRoom) = (InputRows(), [], nil, [], nil)
+        }
+        for index in pages.indices { pageTable[index] = nil }
+        return Contents(rows: rows, pages: pages, recurrent: recurrent, checkpoints: checkpoints, room: checkpointRoom)
     }
 
     /// The parts are the keys and values of each page, the recurrent states, and those of the checkpoints.
@@ -209,13 +250,16 @@ package final class KVCache: SequenceMemory {
             pageBytes: pageBytes, stateBytes: stateBytes, elementBits: format == .int8 ? 8 : 16, usesLongFactors: usesLongFactors)
     }
 
-    func begin(_ rows: InputRows, checkpoints positions: [Int]) throws {
-        rewind(to: 0)
-        checkpoints = []
-        self.rows = InputRows()
-        try reserve(rows.count)
+    func begin(
+        _ rows: InputRows, checkpoints positions: [Int], reserve: (Int) throws -> MemoryReservation?
+    ) throws {
+        _ = takeContents()
+        let room = try reserve(bytesToReserve(rows.count, withCheckpoint: false) + positions.count * stateBytes)
+        try self.reserve(rows.count, in: room, withCheckpoint: false)
         self.rows = rows
-        checkpoints = positions.map { Checkpoint(position: $0, states: [UInt8](repeating: 0, count: stateBytes)) }
+        checkpoints = positions.map {
+            Checkpoint(position: $0, states: [UInt8](repeating: 0, count: stateBytes), room: room?.divide(stateBytes))
+        }
     }
 
     /// Calls `body` with the offset and the size of each range of a page that its first `positions` positions use. Keys are
@@ -240,7 +284,6 @@ package final class KVCache: SequenceMemory {
     private func copyPositions(_ count: Int, from source: CachePage, to target: CachePage) {
         guard count > 0 else { return }
         forEachRange(positions: count) { memcpy(target.base + $0, source.base + $0, $1) }
-        target.usedPositions = max(target.usedPositions, (count + 15) / 16 * 16)
     }
 
     /// Frees the pages after the last token.
@@ -290,11 +333,14 @@ package final class KVCache: SequenceMemory {
     }
 
     func addCheckpoint() {
+        let room = checkpointRoom.take()
         guard isRecurrent, checkpoints.last?.position != tokens.count else { return }
         checkpoints.removeAll { $0.position > tokens.count }
         if checkpoints.count >= Self.maximumCheckpoints { checkpoints.remove(at: 0) }
         checkpoints.append(
-            Checkpoint(position: tokens.count, states: Array(UnsafeRawBufferPointer(start: states, count: stateBytes))))
+            Checkpoint(
+                position: tokens.count, states: Array(UnsafeRawBufferPointer(start: states, count: stateBytes)),
+                room: room))
     }
 
     /// Discards an unfinished batch: its tokens have not been appended, but recurrent states may have been updated.
@@ -304,7 +350,11 @@ package final class KVCache: SequenceMemory {
         trimPages()
     }
 
-    func copyPrefix(of other: any SequenceMemory, count: Int) throws(ModelError) {
+    func bytesToCopy(_ count: Int) -> Int {
+        (count % CachePage.positions > 0 ? pageBytes : 0) + (isRecurrent && recurrent == nil ? stateBytes : 0)
+    }
+
+    func copyPrefix(of other: any SequenceMemory, count: Int, in room: MemoryReservation?) throws(ModelError) {
         guard let other = other as? KVCache else { preconditionFailure("the caller compares the memories: see isCompatible") }
         var count = other.rows.undivided(min(count, other.rows.count, capacity))
         let checkpoint = other.checkpoints.last { $0.position <= count }
@@ -313,10 +363,11 @@ package final class KVCache: SequenceMemory {
         let size = CachePage.positions
         var shared = Array(other.pages[..<(count / size)])
         if count % size > 0 {
-            let last = try CachePage(bytes: pageBytes)
+            let last = try makePage(in: room)
             copyPositions(count % size, from: other.pages[count / size], to: last)
             shared.append(last)
         }
+        try allocateStates(in: room)
         // Nothing can fail from here on: tokens, pages and states always belong together.
         checkpoints = []
         if isRecurrent {

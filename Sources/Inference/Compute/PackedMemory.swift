@@ -107,7 +107,8 @@ package struct PackedCache: Sendable {
     /// caller must use private memory.
     func memory(for file: GGUFFile, bytes: Int) -> PackedMemory? {
         // Packing a small model is faster than creating a file.
-        guard bytes >= Self.minimumBytes, let identity = file.identity, let location = location(of: file) else { return nil }
+        guard bytes >= Self.minimumBytes, let location = location(of: file) else { return nil }
+        let identity = file.identity
         let key = key(of: file, bytes: bytes)
         if let mapped = MappedFile(shared: location.path, size: Self.headerBytes + bytes), let start = mapped.bytes.baseAddress,
             key.indices.allSatisfy({ mapped.bytes.load(fromByteOffset: $0 * 8, as: UInt64.self) == key[$0] }),

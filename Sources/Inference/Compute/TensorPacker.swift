@@ -15,6 +15,8 @@ struct TensorPacker {
     private let base: UnsafeMutableRawPointer?
     /// Whether the memory already contains the packed tensors.
     private let isPacked: Bool
+    /// Asked before each tensor is packed.
+    private let isCancelled: () -> Bool
     /// The size in bytes of the tensors requested so far.
     private(set) var bytes = 0
     /// Whether products with BF16 matrices may round activations to bfloat16 too.
@@ -28,13 +30,15 @@ struct TensorPacker {
     private(set) var origins: [MatrixOrigin] = []
 
     init(
-        file: GGUFFile, adapter: AdapterFile?, pool: WorkerPool, base: UnsafeMutableRawPointer? = nil, isPacked: Bool = false
+        file: GGUFFile, adapter: AdapterFile?, pool: WorkerPool, base: UnsafeMutableRawPointer? = nil, isPacked: Bool = false,
+        isCancelled: @escaping () -> Bool = { false }
     ) {
         self.file = file
         self.adapter = adapter
         self.pool = pool
         self.base = base
         self.isPacked = isPacked
+        self.isCancelled = isCancelled
     }
 
     /// Packs a matrix, which must be in the file.
@@ -228,6 +232,7 @@ struct TensorPacker {
     private func pack(
         _ source: PackSource, _ matrix: Matrix, _ ranges: [Range<Int>], into target: UnsafeMutableRawPointer
     ) throws(ModelError) {
+        if isCancelled() { throw .cancelled }
         let panels = (Int(matrix.rows) + 15) / 16
         let type = matrix.type
         let rowBytes = Int(matrix.columns / ck_type_block(type)) * Int(ck_type_bytes(type))

@@ -11,10 +11,14 @@ package actor TextEmbedder {
     /// The maximum number of tokens of a text, including those that mark its beginning and end.
     package nonisolated let maximumTokens: Int
     private nonisolated let pooling: ModelShape.Pooling
+    /// Identifies the file.
+    nonisolated let identity: UInt64
     private let model: NeuralModel
     /// The caches of the texts of a batch. All layers share their memory.
     private var caches: [KVCache] = []
     private nonisolated let executor: EngineExecutor
+    /// The memory of the weights; nil if nobody counts it. Given back last.
+    private nonisolated let room: MemoryReservation?
 
     package nonisolated var unownedExecutor: UnownedSerialExecutor { executor.asUnownedSerialExecutor() }
 
@@ -26,15 +30,27 @@ package actor TextEmbedder {
 
     /// Opens, validates and packs the model at `path`.
     ///
-    /// - Parameter threads: number of worker threads; nil for the pool that all models share.
-    /// - Throws: ``ModelError`` if the file cannot be used, or computes no embeddings.
-    package static func load(path: String, threads: Int? = nil) async throws -> TextEmbedder {
+    /// - Parameters:
+    ///   - threads: number of worker threads; nil for the pool that all models share.
+    ///   - memory: the memory that the weights are a part of; nil if nobody counts it. What a batch needs beside them is small.
+    /// - Throws: ``ModelError`` if the file cannot be used, or computes no embeddings, or `CancellationError`.
+    static func load(path: String, threads: Int? = nil, memory: PoolMemory? = nil) async throws -> TextEmbedder {
         let executor = EngineExecutor()
-        return try await executor.run { try TextEmbedder(path: path, threads: threads, executor: executor) }
+        let (file, pool, bytes) = try await executor.run {
+            let file = try GGUFFile(path: path)
+            let pool = try threads.map { try WorkerPool(threads: $0) } ?? .shared()
+            return (file, pool, try Weights.check(file, ModelShape(file: file), pool))
+        }
+        let room = try await memory?.reserveWeights(bytes)
+        return try await executor.load { isCancelled in
+            try TextEmbedder(file, pool: pool, executor: executor, room: room, isCancelled: isCancelled)
+        }
     }
 
-    private init(path: String, threads: Int?, executor: EngineExecutor) throws {
-        let file = try GGUFFile(path: path)
+    private init(
+        _ file: GGUFFile, pool: WorkerPool, executor: EngineExecutor, room: MemoryReservation?,
+        isCancelled: @escaping @Sendable () -> Bool
+    ) throws {
         let shape = try ModelShape(file: file)
         guard let pooling = shape.pooling, !shape.isRecurrent else {
             throw ModelError.unsupported(
@@ -43,8 +59,8 @@ package actor TextEmbedder {
         }
         maximumTokens = min(shape.contextLength, Self.maximumLength)
         model = try NeuralModel(
-            file: file, pool: try threads.map { try WorkerPool(threads: $0) } ?? .shared(), cache: PackedCache.standard,
-            batchSize: max(EngineLimits.passTokens, maximumTokens))
+            file: file, pool: pool, cache: PackedCache.standard, batchSize: max(EngineLimits.passTokens, maximumTokens),
+            isCancelled: isCancelled)
         tokenizer = try Tokenizer(file: file)
         guard tokenizer.vocabulary.count <= shape.vocabularySize else {
             throw ModelError.invalid(
@@ -53,7 +69,8 @@ package actor TextEmbedder {
         }
         prompts = try EmbeddingPrompts(file: file)
         fingerprint = try file.fingerprint()
-        (self.path, self.shape, self.pooling, self.executor) = (path, shape, pooling, executor)
+        (path, self.shape, self.pooling, self.executor, self.room) = (file.path, shape, pooling, executor, room)
+        identity = file.identity
     }
 
     /// The tokens of a text as the model processes them: with those that mark its beginning and end, and cut off at

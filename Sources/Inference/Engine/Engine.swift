@@ -5,7 +5,10 @@ internal import Synchronization
 /// Not thread-safe: all calls are made on the executor of the ``LoadedModel`` that owns it.
 final class Engine {
     private let model: any TokenModel
-    private let caches: CacheRegistry
+    private let memory: PoolMemory
+    private let telemetry: PoolTelemetry
+    /// Identifies the contents of the model.
+    private let identity: UInt64
     private var scheduler: Scheduler
     private var jobs: [Int: Job] = [:]
     private var lastID = 0
@@ -27,9 +30,12 @@ final class Engine {
 
     private let maskWorker = MaskWorker()
 
-    init(model: any TokenModel, caches: CacheRegistry, limits: Scheduler.Limits = .init()) {
-        self.model = model
-        self.caches = caches
+    /// - Parameter identity: identifies the contents of the model among those whose sequences are in the same memory.
+    init(
+        model: any TokenModel, memory: PoolMemory, identity: UInt64 = 0,
+        limits: Scheduler.Limits = Scheduler.Limits(EngineConfiguration())
+    ) {
+        (self.model, self.memory, self.identity, telemetry) = (model, memory, identity, memory.telemetry)
         var limits = limits
         limits.batchTokens = min(limits.batchTokens, model.limits.passTokens)
         limits.shortTokens = min(limits.shortTokens, limits.batchTokens)
@@ -43,6 +49,9 @@ final class Engine {
     private(set) var passes = 0
     private(set) var processedTokens = 0
     var waitingCount: Int { scheduler.waitingCount }
+    var hasJobs: Bool { !jobs.isEmpty }
+    /// Whether the last step found no memory for any job, while another engine may make room.
+    private(set) var isStalled = false
 
     /// Adds the work of a sequence. `completion` is called when it has ended, failed or been cancelled.
     ///
@@ -52,16 +61,21 @@ final class Engine {
         completion: @escaping (Result<Void, any Error>) -> Void
     ) throws(GenerationFailure) {
         lastID += 1
-        do { try scheduler.add(lastID, priority) } catch { throw .tooManyRequests(waiting: error.waiting) }
+        do { try scheduler.add(lastID, priority) } catch {
+            telemetry.noteRefusal(waiting: error.waiting)
+            throw .tooManyRequests(waiting: error.waiting)
+        }
+        telemetry.noteArrival()
         jobs[lastID] = Job(id: lastID, work, cache, priority, signals, completion)
     }
 
     /// Processes one batch. Returns false if there is nothing to do.
     func step() -> Bool {
+        isStalled = false
         readSignals()
         beginDelayed()
         resumeBlocked()
-        while let id = scheduler.activate() { if let job = jobs[id] { begin(job) } }
+        while let id = scheduler.activate() { if let job = jobs[id] { activate(job) } }
         scheduler.nextBatch(into: &chunks)
         guard !chunks.isEmpty else {
             // If all active jobs wait for something else, whoever ends that begins again.
@@ -69,10 +83,18 @@ final class Engine {
             return jobs.count > blocked && (blocked == 0 || blocked < scheduler.activeCount)
         }
         forward()
-        return true
+        return !isStalled
     }
 
     // MARK: - Jobs
+
+    private func activate(_ job: Job) {
+        job.isActive = true
+        telemetry.noteBegin(after: .now - job.arrival)
+        // From now on nobody else empties the cache.
+        memory.beginUse(of: job.cache, by: ObjectIdentifier(self))
+        begin(job)
+    }
 
     /// Ends the cancelled jobs, and promotes those for which somebody waits.
     private func readSignals() {
@@ -116,7 +138,7 @@ final class Engine {
         // Recurrent states can be copied only where there is a checkpoint.
         if job.cache.isRecurrent { return nil }
         var best: (id: Int, count: Int)?
-        for other in jobs.values where other !== job && other.isInPrompt && other.source == nil && caches.contains(other.cache) {
+        for other in jobs.values where other !== job && other.isInPrompt && other.source == nil && memory.isShared(other.cache) {
             // Nobody waits for background work.
             if other.priority == .background, job.priority == .interactive { continue }
             if !other.cache.isCompatible(with: job.cache) { continue }
@@ -144,7 +166,7 @@ final class Engine {
             return
         }
         // Without memory for a copy, the prompt is computed.
-        try? caches.copyPrefix(to: cache, for: prompt)
+        try? memory.copyPrefix(to: cache, for: prompt, model: identity, user: ObjectIdentifier(self))
         // Generation starts from the logits of the last token.
         let limit = job.work.wantsPromptLogits ? prompt.count - 1 : prompt.count
         let cached = cache.rewind(to: max(0, cache.reusablePrefix(of: prompt, limit: limit)))
@@ -199,8 +221,10 @@ final class Engine {
         (job.work.tokens(in: 0..<position) + job.tokens).withUnsafeBufferPointer { contents.append($0, of: job.input?.rows) }
         // Without memory for a copy, the tokens are computed.
         let known = own.reusablePrefix(of: contents)
-        if known > 0 { try? cache.copyPrefix(of: own, count: known) }
-        try? caches.copyPrefix(to: cache, for: contents)
+        if known > 0, let room = memory.reserve(cache.bytesToCopy(known)) {
+            try? cache.copyPrefix(of: own, count: known, in: room)
+        }
+        try? memory.copyPrefix(to: cache, for: contents, model: identity, user: ObjectIdentifier(self))
         let cached = cache.rewind(to: cache.reusablePrefix(of: contents, limit: position))
         job.tokens.removeAll(keepingCapacity: true)
         job.tokens += contents.ids[cached...]
@@ -212,7 +236,7 @@ final class Engine {
     private func leaveBranch(_ job: Job) {
         guard let (id, cache) = job.branch else { return }
         job.branch = nil
-        if id.isKept { caches.release(cache) }
+        if id.isKept { memory.keep(cache, model: identity) }
     }
 
     /// Removes the tokens that the work does not keep from the cache. Recurrent states can be restored only at a
@@ -246,8 +270,9 @@ final class Engine {
         jobs[job.id] = nil
         scheduler.remove(job.id)
         leaveBranch(job)
-        job.cache.lastUse = job.id
-        caches.trim { cache in jobs.values.contains { $0.cache === cache || $0.branch?.cache === cache } }
+        telemetry.noteEnd(wasActive: job.isActive)
+        if job.isActive { memory.endUse(of: job.cache) }
+        memory.trim()
         job.completion(result)
     }
 
@@ -269,6 +294,7 @@ final class Engine {
             guard let job = jobs[chunk.id] else { continue }
             parts.append(PassPart(job.current, chunk.count, of: job.input))
             tokens.append(contentsOf: job.tokens[job.processed..<job.processed + chunk.count])
+            if job.isInPrompt { telemetry.notePrompt(tokens: chunk.count) }
             maskWorker.add(job.work)
             guard job.isInPrompt, job.remaining == chunk.count else { continue }
             for layer in job.work.stateLayers {
@@ -291,6 +317,7 @@ final class Engine {
         maskWorker.wait()
         passes += 1
         processedTokens += tokens.count
+        telemetry.notePass(tokens: tokens.count)
         for (job, state) in zip(stateJobs, states) where !state.values.isEmpty {
             job.work.takeState(state.values, layer: state.layer)
         }
@@ -307,35 +334,39 @@ final class Engine {
         }
     }
 
-    /// Reserves memory for the chunks. Those for which there is none are left out until other requests have ended; if that are all, the
-    /// oldest goes on alone with the last memory, or the newest fails.
+    /// Reserves memory for the chunks. Those for which there is none are left out until other requests have ended. If that are all, another
+    /// engine may make room; if none does, the oldest goes on alone with the last memory, or the newest fails.
     private func reserveMemory() {
         var waiting: [Scheduler.Chunk] = []
-        func isInUse(_ cache: any SequenceMemory) -> Bool {
-            jobs.values.contains { $0.cache === cache || $0.branch?.cache === cache }
-        }
         chunks.removeAll { chunk in
             guard let job = jobs[chunk.id] else { return true }
-            let bytes = job.current.bytesToReserve(chunk.count)
-            if bytes > 0, !caches.hasRoom(for: bytes, isUrgent: false, where: isInUse) {
+            let bytes = job.bytesToReserve(chunk.count)
+            let room = bytes > 0 ? memory.reserve(bytes) : nil
+            if bytes > 0, room == nil {
                 waiting.append(chunk)
                 return true
             }
-            return !reserve(chunk, job)
+            return !reserve(chunk, job, in: room)
         }
         guard chunks.isEmpty, let oldest = waiting.min(by: { $0.id < $1.id }), let newest = waiting.max(by: { $0.id < $1.id }),
             let first = jobs[oldest.id], let last = jobs[newest.id]
         else { return }
-        if caches.hasRoom(for: first.current.bytesToReserve(oldest.count), isUrgent: true, where: isInUse) {
-            if reserve(oldest, first) { chunks.append(oldest) }
+        isStalled = memory.account.othersRun
+        if isStalled { return }
+        if let room = memory.reserve(first.bytesToReserve(oldest.count), isLast: true) {
+            if reserve(oldest, first, in: room) { chunks.append(oldest) }
         } else {
-            end(last, .failure(GenerationFailure.outOfMemory(bytes: last.current.bytesToReserve(newest.count))))
+            let bytes = last.bytesToReserve(newest.count)
+            telemetry.noteLack(of: bytes)
+            end(last, .failure(GenerationFailure.outOfMemory(bytes: bytes)))
         }
     }
 
     /// - Returns: false if the job has ended because the memory cannot be mapped.
-    private func reserve(_ chunk: Scheduler.Chunk, _ job: Job) -> Bool {
-        do { try job.current.reserve(chunk.count) } catch {
+    private func reserve(_ chunk: Scheduler.Chunk, _ job: Job, in room: MemoryReservation?) -> Bool {
+        do {
+            try job.current.reserve(chunk.count, in: room, withCheckpoint: job.addsCheckpoint(after: chunk.count))
+        } catch {
             end(job, .failure(error))
             return false
         }
@@ -440,6 +471,9 @@ private final class Job {
     var tokens: [TokenID] = []
     var processed = 0
     var wanted = WantedLogits.processOnly
+    let arrival = ContinuousClock.now
+    /// Whether it is being processed.
+    var isActive = false
     /// Whether the tokens are those of the prompt.
     var isInPrompt = false
     /// Whether the work waits for something other than the model.
@@ -456,6 +490,14 @@ private final class Job {
     var checkpoint: Int?
 
     var remaining: Int { tokens.count - processed }
+
+    /// Whether the recurrent states are saved after the next `count` tokens.
+    func addsCheckpoint(after count: Int) -> Bool { current.tokens.count + count == checkpoint }
+
+    /// The bytes of the memory that the next `count` tokens need.
+    func bytesToReserve(_ count: Int) -> Int {
+        current.bytesToReserve(count, withCheckpoint: addsCheckpoint(after: count))
+    }
 
     init(
         id: Int, _ work: any SequenceWork, _ cache: any SequenceMemory, _ priority: Scheduler.Priority, _ signals: RequestSignals,

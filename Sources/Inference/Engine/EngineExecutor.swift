@@ -16,4 +16,23 @@ final class EngineExecutor: SerialExecutor {
             queue.async { continuation.resume(with: Result { try body() }) }
         }
     }
+
+    /// Loads a model: work that ends early if the task is cancelled.
+    ///
+    /// - Parameter load: receives a function that says whether it was cancelled, for which it throws ``ModelError/cancelled``.
+    /// - Throws: `CancellationError` instead of that.
+    func load<Success: Sendable>(
+        _ load: @escaping @Sendable (_ isCancelled: @escaping @Sendable () -> Bool) throws -> Success
+    ) async throws -> Success {
+        let signals = RequestSignals()
+        do {
+            return try await withTaskCancellationHandler {
+                try await run { try load { signals.isCancelled } }
+            } onCancel: {
+                signals.cancel()
+            }
+        } catch ModelError.cancelled {
+            throw CancellationError()
+        }
+    }
 }

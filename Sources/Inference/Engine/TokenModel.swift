@@ -19,7 +19,7 @@ protocol TokenModel: AnyObject {
     /// - Parameters:
     ///   - tokens: the tokens of all parts, at most ``TokenModelLimits/passTokens``. Their places are the rows of the pass.
     ///   - parts: the sequences, each one once, in the order of `tokens`. Their memory is of this model and has been reserved: see
-    ///     ``SequenceMemory/reserve(_:)``.
+    ///     ``SequenceMemory/reserve(_:in:withCheckpoint:)``.
     ///   - states: rows whose residual stream after a layer is copied.
     ///   - isCancelled: called several times; if it returns true, the call throws `CancellationError`, and no token is appended (with
     ///     recurrent layers, sequences are rewound to their last checkpoint).
@@ -99,8 +99,8 @@ protocol SequenceMemory: AnyObject {
     var adapter: LowRankAdapter? { get }
     /// Whether tokens can be removed only back to a checkpoint, because the model has recurrent layers.
     var isRecurrent: Bool { get }
-    /// The number of the last request that used the memory; see ``CacheRegistry/trim(where:)``.
-    var lastUse: Int { get set }
+    /// The number under which the memory of the pool knows it; nil if it does not.
+    var registration: Int? { get set }
 
     // MARK: Tokens
 
@@ -117,23 +117,30 @@ protocol SequenceMemory: AnyObject {
     func isCompatible(with other: any SequenceMemory) -> Bool
     /// Replaces the contents by the first `count` tokens of a compatible memory, or fewer if the capacity or the checkpoints of the other one
     /// do not allow as many. The two share their pages, and each continues as if it were alone.
-    func copyPrefix(of other: any SequenceMemory, count: Int) throws(ModelError)
+    ///
+    /// - Parameter room: the bytes that ``bytesToCopy(_:)`` says; nil if nobody counts them.
+    func copyPrefix(of other: any SequenceMemory, count: Int, in room: MemoryReservation?) throws(ModelError)
 
     // MARK: Pages
 
-    /// The bytes that ``reserve(_:)`` would add for the next `count` tokens.
-    func bytesToReserve(_ count: Int) -> Int
+    /// The bytes that ``reserve(_:in:withCheckpoint:)`` needs for the next `count` tokens.
+    func bytesToReserve(_ count: Int, withCheckpoint: Bool) -> Int
     /// Makes room for the next `count` tokens.
     ///
+    /// - Parameters:
+    ///   - room: the bytes that ``bytesToReserve(_:withCheckpoint:)`` says; nil if nobody counts them.
+    ///   - withCheckpoint: whether ``addCheckpoint()`` follows.
     /// - Throws: ``GenerationFailure/promptTooLong(tokens:contextSize:)`` if they exceed the capacity, or
     ///   ``ModelError/outOfMemory(bytes:)``.
-    func reserve(_ count: Int) throws
-    /// The pages, which other sequences may hold too, and the bytes that each of them uses.
-    var usedPages: [(page: AnyObject, bytes: Int)] { get }
-    /// Bytes of the checkpoints.
-    var checkpointBytes: Int { get }
-    /// Bytes of the recurrent states and their checkpoints.
-    var usedStateBytes: Int { get }
+    func reserve(_ count: Int, in room: MemoryReservation?, withCheckpoint: Bool) throws
+    /// The bytes that ``copyPrefix(of:count:in:)`` needs.
+    func bytesToCopy(_ count: Int) -> Int
+    /// Whether nothing is in memory, not even of tokens that were removed.
+    var isEmpty: Bool { get }
+    /// Removes all tokens without freeing anything.
+    ///
+    /// - Returns: what was in memory, which is freed with this value.
+    func takeContents() -> Any
 
     // MARK: Contents, for files
 
@@ -142,7 +149,9 @@ protocol SequenceMemory: AnyObject {
     /// The positions of the checkpoints, in ascending order.
     var checkpointPositions: [Int] { get }
     /// Replaces the contents by rows whose parts the caller fills next.
-    func begin(_ rows: InputRows, checkpoints: [Int]) throws
+    ///
+    /// - Parameter reserve: receives the bytes of their memory; nil if nobody counts them.
+    func begin(_ rows: InputRows, checkpoints: [Int], reserve: (Int) throws -> MemoryReservation?) throws
     /// Calls `body` with the memory of all tokens, in parts and in a fixed order.
     func forEachPart(_ body: (UnsafeMutableRawBufferPointer) throws -> Void) rethrows
 }
@@ -152,6 +161,12 @@ extension SequenceMemory {
     var tokens: [TokenID] { rows.ids }
 
     func reusablePrefix(of other: InputRows) -> Int { reusablePrefix(of: other, limit: .max) }
+
+    /// Copies and reserves without counting.
+    func copyPrefix(of other: any SequenceMemory, count: Int) throws(ModelError) {
+        try copyPrefix(of: other, count: count, in: nil)
+    }
+    func reserve(_ count: Int) throws { try reserve(count, in: nil, withCheckpoint: false) }
 
     func isOf(_ format: CacheFormat, _ adapter: LowRankAdapter?) -> Bool {
         self.format == format && self.adapter?.identity == adapter?.identity

@@ -3,20 +3,28 @@ internal import Foundation
 
 /// Whether a file is the same as before, without reading it.
 extension GGUFFile {
-    /// A hash of the size, modification time and inode of each file of a model; nil if a file cannot be examined.
-    var identity: UInt64? { Self.identity(of: paths) }
+    /// A hash of the size, modification time and inode of each file of a model: of those that were opened, even if others have replaced
+    /// them since.
+    var identity: UInt64 { Self.identity(of: [source.state] + laterShards.map(\.source.state)) }
 
+    /// The same for the files that are at some paths now; nil if a file cannot be examined.
     static func identity(of paths: [String]) -> UInt64? {
-        var state: [UInt64] = []
+        var states: [[UInt64]] = []
         for path in paths {
             var status = stat()
             guard stat(path, &status) == 0 else { return nil }
-            state += [
-                UInt64(status.st_size), UInt64(bitPattern: Int64(status.st_mtim.tv_sec)),
-                UInt64(bitPattern: Int64(status.st_mtim.tv_nsec)), UInt64(status.st_ino),
-            ]
+            states.append(state(status))
         }
-        return state.withUnsafeBytes { FNV.hash($0) }
+        return identity(of: states)
+    }
+
+    private static func identity(of states: [[UInt64]]) -> UInt64 { Array(states.joined()).withUnsafeBytes { FNV.hash($0) } }
+
+    static func state(_ status: stat) -> [UInt64] {
+        [
+            UInt64(status.st_size), UInt64(bitPattern: Int64(status.st_mtim.tv_sec)),
+            UInt64(bitPattern: Int64(status.st_mtim.tv_nsec)), UInt64(status.st_ino),
+        ]
     }
 
     /// The identity of a model's files, without reading them; nil if one cannot be examined.

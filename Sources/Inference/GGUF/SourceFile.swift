@@ -5,6 +5,8 @@ package final class SourceFile: Sendable {
     let path: String
     /// Size in bytes when the file was opened.
     package let size: Int
+    /// Size, modification time and inode when the file was opened.
+    let state: [UInt64]
     private let descriptor: Int32
 
     package init(path: String) throws(ModelError) {
@@ -15,6 +17,7 @@ package final class SourceFile: Sendable {
         var status = stat()
         let isKnown = fstat(descriptor, &status) == 0
         size = Int(status.st_size)
+        state = GGUFFile.state(status)
         guard isKnown else { throw .unreadable(path: path, reason: String(cString: strerror(errno))) }
         guard status.st_mode & S_IFMT == S_IFREG else {
             throw .unreadable(path: path, reason: "it is not a regular file")

@@ -8,6 +8,7 @@ package final class LowRankAdapter: Sendable {
     /// The number of bytes of its matrices.
     package let bytes: Int
     private let memory: Memory
+    private let room: MemoryReservation?
     /// By the `identity` of the model's matrices, so that they also apply after the model was loaded again; nil where nothing changes.
     private let factors: [Factor?]
 
@@ -19,11 +20,15 @@ package final class LowRankAdapter: Sendable {
         var scale: Float
     }
 
-    /// - Parameter origins: where the matrices of the model come from.
+    /// - Parameters:
+    ///   - origins: where the matrices of the model come from.
+    ///   - reserve: receives the bytes of the adapter; nil if nobody counts them.
     /// - Returns: nil if the adapter changes a matrix that is not used in the ordinary way, such as the embeddings, or has a
     ///   rank above ``EngineLimits/adapterRank``. Such an adapter must be merged into the weights.
     /// - Throws: ``ModelError`` if the adapter does not fit the model.
-    init?(_ file: AdapterFile, for origins: [MatrixOrigin], model: GGUFFile) throws(ModelError) {
+    init?(
+        _ file: AdapterFile, for origins: [MatrixOrigin], model: GGUFFile, reserve: (Int) -> MemoryReservation? = { _ in nil }
+    ) throws(ModelError) {
         try file.check(model)
         guard let identity = file.identity else { return nil }
         self.identity = identity
@@ -39,6 +44,7 @@ package final class LowRankAdapter: Sendable {
             let a = layout.reserve(size.columns * rank, of: Float.self)
             places.append((matrix, origin, a, layout.reserve(rank * padded, of: Float.self)))
         }
+        room = reserve(layout.bytes)
         memory = try Memory(bytes: layout.bytes)
         bytes = layout.bytes
         var factors = [Factor?](repeating: nil, count: origins.count)

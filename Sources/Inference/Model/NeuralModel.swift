@@ -19,12 +19,13 @@ package final class NeuralModel: TokenModel {
     ///   - adapter: an adapter to merge into the weights.
     ///   - cache: the cache of packed weights; nil for private memory. Not used with an adapter.
     ///   - batchSize: the maximum number of tokens of a batch: an encoder needs all tokens of a text.
+    ///   - isCancelled: asked before each tensor is packed; if it returns true, ``ModelError/cancelled`` is thrown.
     package init(
         file: GGUFFile, pool: WorkerPool, adapter: AdapterFile? = nil, cache: PackedCache? = nil,
-        batchSize: Int = EngineLimits.passTokens
+        batchSize: Int = EngineLimits.passTokens, isCancelled: @escaping () -> Bool = { false }
     ) throws(ModelError) {
         shape = try ModelShape(file: file)
-        weights = try Weights(file: file, shape: shape, pool: pool, adapter: adapter, cache: cache)
+        weights = try Weights(file: file, shape: shape, pool: pool, adapter: adapter, cache: cache, isCancelled: isCancelled)
         self.pool = pool
         kernels = CPUKernels(pool)
         scratch = try Scratch(

@@ -25,14 +25,16 @@ final class Weights {
 
     /// - Parameter cache: the cache of packed weights; nil for private memory. Not used with an adapter.
     convenience init(
-        file: GGUFFile, shape: ModelShape, pool: WorkerPool, adapter: AdapterFile? = nil, cache: PackedCache? = nil
+        file: GGUFFile, shape: ModelShape, pool: WorkerPool, adapter: AdapterFile? = nil, cache: PackedCache? = nil,
+        isCancelled: @escaping () -> Bool = { false }
     ) throws(ModelError) {
         try adapter?.check(file)
         let bytes = try Self.check(file, shape, pool, adapter)
         let cached = adapter == nil ? cache?.memory(for: file, bytes: bytes) : nil
         let memory = if let cached { cached } else { try PackedMemory(bytes: bytes) }
         var packer = TensorPacker(
-            file: file, adapter: adapter, pool: pool, base: memory.base, isPacked: memory.isFilled)
+            file: file, adapter: adapter, pool: pool, base: memory.base, isPacked: memory.isFilled,
+            isCancelled: isCancelled)
         try self.init(file, shape, ModelTensors(shape, &packer), packer, memory, after: nil)
     }
 

@@ -10,13 +10,19 @@ extension LoadedModel {
     package func writeCache(
         for tokens: [TokenID], format: CacheFormat = .binary16, adapter: LowRankAdapter? = nil, to url: URL
     ) async throws -> Int {
-        guard let identity = identity(with: adapter),
-            let (cache, count) = caches.longestPrefix(of: InputRows(tokens), where: { $0.isOf(format, adapter) })
-        else { return 0 }
-        // The copy shares the pages, so that the sequence can be used again immediately.
-        nonisolated(unsafe) let copy = try model.makeMemory(capacity: cache.capacity, format: format, adapter: adapter)
-        try copy.copyPrefix(of: cache, count: count)
-        if copy.tokens.isEmpty { return 0 }
+        guard let identity = identity(with: adapter) else { return 0 }
+        let found = try memory.withLongestPrefix(
+            of: InputRows(tokens), model: contents, user: ObjectIdentifier(engine), where: { $0.isOf(format, adapter) }
+        ) { cache, count throws(ModelError) in
+            // The copy shares the pages, so that the sequence can be used again immediately.
+            let copy = try model.makeMemory(capacity: cache.capacity, format: format, adapter: adapter)
+            let bytes = copy.bytesToCopy(count)
+            guard let room = memory.reserve(bytes) else { throw .outOfMemory(bytes: bytes) }
+            try copy.copyPrefix(of: cache, count: count, in: room)
+            return copy
+        }
+        guard let found, !found.tokens.isEmpty else { return 0 }
+        nonisolated(unsafe) let copy = found  // nobody else knows it
         let file = CacheFile(url: url, model: identity)
         // Waiting for the disk must block neither the engine nor a thread of the cooperative pool.
         return try await EngineExecutor().run {
@@ -36,11 +42,22 @@ extension LoadedModel {
         guard let identity = identity(with: adapter) else { return 0 }
         let file = CacheFile(url: url, model: identity)
         nonisolated(unsafe) let model = model
-        return try await EngineExecutor().run { [caches] in
-            let cache = try file.read(for: model, format: format, adapter: adapter)
-            return caches.release(cache) ? cache.tokens.count : 0
+        return try await EngineExecutor().run { [memory, contents] in
+            do {
+                let cache = try file.read(for: model, format: format, adapter: adapter) { bytes in
+                    guard let room = memory.reserve(bytes) else { throw NoRoom() }
+                    return room
+                }
+                memory.keep(cache, model: contents)
+                return cache.tokens.count
+            } catch is NoRoom {
+                return 0
+            }
         }
     }
+
+    /// The cache of a file is larger than what can be kept.
+    private struct NoRoom: Error {}
 
     private nonisolated func identity(with adapter: LowRankAdapter?) -> UInt64? {
         identity.map { $0 &* 31 &+ (adapter?.identity ?? 0) }

@@ -38,6 +38,7 @@ extension LoadedModel {
     nonisolated func run(
         _ work: any SequenceWork, in sequence: SequenceState, events: TurnEvents, read: () async throws -> Void
     ) async throws {
+        precondition(sequence.fits(self), "the caller makes a sequence for each model")
         try await sequence.lock.acquire()
         defer { sequence.lock.release() }
         let signals = RequestSignals()
@@ -76,14 +77,34 @@ extension LoadedModel {
     private func startEngine() {
         if isRunning { return }
         isRunning = true
+        if let wait = parked {
+            memory.account.unpark(wait)
+            parked = nil
+        } else if !isCounted {
+            memory.account.enter()
+            isCounted = true
+        }
         // Detached: the engine must not keep the task-local values of the request that happens to start it.
         Task.detached { await self.runEngine() }
     }
 
     private func runEngine() async {
-        // Between two passes the actor accepts new requests.
-        while engine.step() { await Task.yield() }
+        var isDone = false
+        while !isDone {
+            let changes = memory.account.changes
+            if !engine.step() {
+                if engine.isStalled { parked = memory.account.park(after: changes) { self.wakeEngine() } }
+                isDone = !engine.isStalled || parked != nil
+            }
+            // Between two passes the actor accepts new requests.
+            if !isDone { await Task.yield() }
+        }
         isRunning = false
+        // An engine whose requests wait for something else still runs: they will end.
+        if parked == nil, !engine.hasJobs {
+            memory.account.leave()
+            isCounted = false
+        }
     }
 
     /// The number of requests that wait because too many others are being processed.

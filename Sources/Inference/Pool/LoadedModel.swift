@@ -11,15 +11,14 @@ package actor LoadedModel {
     package nonisolated let tokenizer: Tokenizer
     package nonisolated let template: ChatTemplate
     private nonisolated let formats: (tools: ToolFormat?, thinking: ThinkingFormat?)
-    nonisolated let adapters = AdapterStore()
     /// What proposes tokens, once it has been asked for.
     nonisolated let predictionHead = Mutex<UsedHead?>(nil)
-    nonisolated let origins: [MatrixOrigin]
+    private nonisolated let origins: [MatrixOrigin]
     private nonisolated let vocabulary = Mutex<Task<TokenVocabulary, Never>?>(nil)
     /// The grammars of response formats and of tools' arguments.
     package nonisolated let grammars = GrammarCache(capacity: 64)
-    /// The KV caches of all sequences, which may copy common prefixes from each other.
-    nonisolated let caches: CacheRegistry
+    /// The memory of all sequences, which may copy common prefixes from each other.
+    nonisolated let memory: PoolMemory
     /// The model's default settings.
     package nonisolated let defaults: ModelDefaults
     /// Identifies the contents of the model file; nil if an adapter was merged into the weights, or if the file cannot be read.
@@ -32,36 +31,48 @@ package actor LoadedModel {
     package nonisolated let threads: Int
     /// Identifies the files of the model and the adapter; nil if they cannot be examined.
     nonisolated let identity: UInt64?
+    /// Identifies the contents among those whose sequences are in the same memory.
+    nonisolated let contents: UInt64
     /// Computes in this actor; memory for sequences may be made on any thread.
     nonisolated(unsafe) let model: any TokenModel
     let engine: Engine
-    /// Whether a task runs the engine.
+    /// Whether a task runs the engine, and whether it counts as one that runs or waits in the memory.
     var isRunning = false
+    var isCounted = false
+    /// The engine's wait for memory.
+    var parked: Int?
     /// The number of requests that were submitted to the engine, for tests.
     package internal(set) var submissions = 0
     private nonisolated let executor: EngineExecutor
+    /// The memory of the weights; nil if nobody counts it. Given back last.
+    private nonisolated let room: MemoryReservation?
 
     package nonisolated var unownedExecutor: UnownedSerialExecutor { executor.asUnownedSerialExecutor() }
 
-    /// Opens, validates and packs the model at `path`, with the adapter file at the path `adapter`, if any.
+    /// Opens, validates and packs the model at `path`, with the adapter file at the path `adapter`, if any, for use outside of a pool.
     ///
     /// - Parameters:
     ///   - threads: number of worker threads; nil for the pool that all models share.
     ///   - defaults: what is known of the file's model, such as by a catalogue; nil for nothing.
-    /// - Throws: ``ModelError`` if the file cannot be used, ``TemplateError`` if its chat template cannot be read.
+    /// - Throws: ``ModelError`` if the file cannot be used, ``TemplateError`` if its chat template cannot be read, or `CancellationError`.
     package static func load(
         path: String, adapter: String? = nil, threads: Int? = nil, defaults: @escaping KnownDefaults = { _ in nil }
     ) async throws -> LoadedModel {
-        try await load(path: path, adapter: adapter, threads: threads, defaults: defaults, caches: CacheRegistry())
+        try await load(path: path, adapter: adapter, threads: threads, defaults: defaults, memory: PoolMemory())
     }
 
+    /// - Parameter countsWeights: whether the weights are a part of the memory, for which the call waits.
     static func load(
-        path: String, adapter: String?, threads: Int?, defaults: @escaping KnownDefaults = { _ in nil }, caches: CacheRegistry
+        path: String, adapter: String? = nil, threads: Int? = nil, defaults: @escaping KnownDefaults = { _ in nil },
+        memory: PoolMemory, configuration: EngineConfiguration = EngineConfiguration(), countsWeights: Bool = false
     ) async throws -> LoadedModel {
         let executor = EngineExecutor()
-        return try await executor.run {
+        let files = try await executor.run { try Files(path: path, adapter: adapter, threads: threads) }
+        let room = countsWeights ? try await memory.reserveWeights(files.packedBytes) : nil
+        return try await executor.load { isCancelled in
             try LoadedModel(
-                path: path, adapter: adapter, threads: threads, catalogue: defaults, caches: caches, executor: executor)
+                files, catalogue: defaults, memory: memory, configuration: configuration, executor: executor, room: room,
+                isCancelled: isCancelled)
         }
     }
 
@@ -72,20 +83,38 @@ package actor LoadedModel {
     /// The default settings that are known for a file's model.
     package typealias KnownDefaults = @Sendable (GGUFFile) throws(ModelError) -> ModelDefaults?
 
-    private init(
-        path: String, adapter: String?, threads: Int?, catalogue: KnownDefaults, caches: CacheRegistry, executor: EngineExecutor
-    ) throws {
-        let clock = ContinuousClock()
-        let start = clock.now
-        let file = try GGUFFile(path: path)
-        try ModelShape(file: file).checkGeneratesText()
-        let adapterFile = try adapter.map { try AdapterFile(path: $0) }
-        identity = ([file.identity] + (adapterFile.map { [$0.identity] } ?? [])).reduce(UInt64?(1)) { known, file in
-            known.flatMap { known in file.map { known &* 31 &+ $0 } }
+    /// The files of a model, opened and checked: they are those that are loaded, even if others replace them meanwhile.
+    private struct Files: Sendable {
+        let model: GGUFFile
+        let adapter: AdapterFile?
+        let pool: WorkerPool
+        let packedBytes: Int
+        /// The time that it took to open them.
+        let duration: Duration
+
+        init(path: String, adapter: String?, threads: Int?) throws {
+            let start = ContinuousClock.now
+            model = try GGUFFile(path: path)
+            let shape = try ModelShape(file: model)
+            try shape.checkGeneratesText()
+            self.adapter = try adapter.map { try AdapterFile(path: $0) }
+            pool = try threads.map { try WorkerPool(threads: $0) } ?? .shared()
+            try self.adapter?.check(model)
+            packedBytes = try Weights.check(model, shape, pool, self.adapter)
+            duration = .now - start
         }
+    }
+
+    private init(
+        _ files: Files, catalogue: KnownDefaults, memory: PoolMemory, configuration: EngineConfiguration,
+        executor: EngineExecutor, room: MemoryReservation?, isCancelled: @escaping @Sendable () -> Bool
+    ) throws {
+        let start = ContinuousClock.now
+        let file = files.model
+        let identity = ModelKey.contents(model: file.identity, adapter: files.adapter.map(\.identity))
+        (self.identity, contents) = (identity, identity ?? .random(in: 0 ... .max))
         let model = try NeuralModel(
-            file: file, pool: try threads.map { try WorkerPool(threads: $0) } ?? .shared(), adapter: adapterFile,
-            cache: PackedCache.standard)
+            file: file, pool: files.pool, adapter: files.adapter, cache: PackedCache.standard, isCancelled: isCancelled)
         let tokenizer = try Tokenizer(file: file)
         guard tokenizer.vocabulary.count <= model.shape.vocabularySize else {
             throw ModelError.invalid(
@@ -103,18 +132,16 @@ package actor LoadedModel {
             ThinkingFormat(template: source)
         )
         defaults = try ModelDefaults(file: file, isSmall: model.packedBytes < 256 << 20, known: catalogue(file))
-        self.path = path
-        self.executor = executor
-        self.caches = caches
-        self.model = model
+        path = file.path
+        (self.executor, self.memory, self.model, self.room) = (executor, memory, model, room)
         origins = model.weights.origins
-        hasMergedAdapter = adapterFile != nil
-        fingerprint = adapterFile == nil ? try? file.fingerprint() : nil  // without one, the model has no probe
+        hasMergedAdapter = files.adapter != nil
+        fingerprint = files.adapter == nil ? try? file.fingerprint() : nil  // without one, the model has no probe
         self.threads = model.pool.threads
-        engine = Engine(model: model, caches: caches)
+        engine = Engine(model: model, memory: memory, identity: contents, limits: Scheduler.Limits(configuration))
         self.tokenizer = tokenizer
         shape = model.shape
-        loadSeconds = (clock.now - start).seconds
+        loadSeconds = (files.duration + (.now - start)).seconds
     }
 
     /// Creates an empty sequence with a capacity of `contextSize` tokens, limited to the context length of the model.
@@ -122,13 +149,15 @@ package actor LoadedModel {
     /// - Parameters:
     ///   - adapter: an adapter of this model that the sequence is processed with.
     ///   - sharesCache: whether other sequences may copy from its KV cache, also after the sequence is released.
+    ///
+    /// It stays valid when the model is freed and loaded again: see ``SequenceState/fits(_:)``.
     package nonisolated func makeSequence(
         contextSize: Int, format: CacheFormat = .binary16, adapter: LowRankAdapter? = nil, sharesCache: Bool = true
     ) throws -> SequenceState {
         let size = min(max(1, contextSize), shape.contextLength)
         return SequenceState(
             cache: try model.makeMemory(capacity: size, format: format, adapter: adapter), contextSize: size,
-            registry: sharesCache ? caches : nil)
+            memory: memory, model: contents, isShared: sharesCache)
     }
 
     /// The tokens of the rendered conversation, as the engine processes them. All token counts are made with this
@@ -168,14 +197,16 @@ package actor LoadedModel {
     /// - Returns: nil if the adapter must be merged into the weights instead: see ``LowRankAdapter``.
     /// - Throws: ``ModelError`` if the file is damaged or the adapter does not fit the model.
     package nonisolated func adapter(path: String) async throws -> LowRankAdapter? {
-        try await adapters.adapter(path: path, model: identity ?? 0) { [origins, fingerprint, modelPath = self.path] in
+        try await memory.adapters.adapter(path: path, model: contents) {
+            [origins, fingerprint, memory, modelPath = self.path] in
             let file = try GGUFFile(path: modelPath)
             // The adapter is checked with the file, and used with the model in memory.
             if let fingerprint, try file.fingerprint() != fingerprint {
                 throw ModelError.unreadable(
                     path: modelPath, reason: "it was replaced while the model was in memory: begin a new session")
             }
-            return try LowRankAdapter(AdapterFile(path: path), for: origins, model: file)
+            return try LowRankAdapter(
+                AdapterFile(path: path), for: origins, model: file, reserve: { memory.reserveAdapter($0) })
         }
     }
 }

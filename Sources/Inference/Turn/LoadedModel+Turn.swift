@@ -105,6 +105,7 @@ extension LoadedModel {
                 }
             }
         }
+        memory.telemetry.noteAnswer(tokens: driver.result.usage.generatedTokens)
         return driver.result
     }
 }
