@@ -159,7 +159,7 @@ import Testing
         (tiny.predicts, tiny.layers) = (true, 8)
         let file = try tiny.file()
         let plain = try await LoadedModel.load(path: file.path, threads: 1)
-        let predicting = try await LoadedModel.load(path: file.path, threads: 2)
+        let predicting = try await LoadedModel.load(path: file.path, threads: 1)
         #expect(try await predicting.loadPredictionHead())
         // In a model of eight layers, it takes a part of the time that it seldom has in others.
         predicting.predictionHead.withLock { $0?.head.cost = 0 }

@@ -51,7 +51,8 @@ package struct ModelRecipe: Decodable, Sendable {
         .appendingPathComponent("InferenceTests/Golden")
 
     package static let names: [String] = {
-        let files = (try? FileManager.default.contentsOfDirectory(atPath: golden.path + "/Architectures")) ?? []  // `thereAreRecipes` fails
+        // Without the folder, `thereAreRecipes` fails.
+        let files = (try? FileManager.default.contentsOfDirectory(atPath: golden.path + "/Architectures")) ?? []
         return files.filter { $0.hasSuffix(".json") }.map { String($0.dropLast(5)) }.sorted()
     }()
 
