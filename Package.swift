@@ -99,7 +99,7 @@ let package = Package(
             ] + (hasMacros ? ["FoundationModelsMacros"] : []),
             // Programs test for the API of 2027 with `#if canImport(FoundationModels, _version: 2)`.
             swiftSettings: settings + [.unsafeFlags(["-user-module-version", "2"])]),
-        .target(name: "Embeddings", dependencies: ["AsyncLocks", "Inference", "ModelInstallation"], swiftSettings: settings),
+        .target(name: "Embeddings", dependencies: ["Inference", "ModelInstallation"], swiftSettings: settings),
         .target(name: "FoundationModelsGGUF", dependencies: ["FoundationModels", "Inference"], swiftSettings: settings),
         .target(
             name: "FoundationModelsOpenAI",

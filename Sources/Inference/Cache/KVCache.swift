@@ -350,9 +350,8 @@ package final class KVCache: SequenceMemory {
         trimPages()
     }
 
-    func bytesToCopy(_ count: Int) -> Int {
-        (count % CachePage.positions > 0 ? pageBytes : 0) + (isRecurrent && recurrent == nil ? stateBytes : 0)
-    }
+    /// One page at most is copied: fewer rows than asked for may be.
+    func bytesToCopy(_ count: Int) -> Int { count == 0 ? 0 : pageBytes + (isRecurrent && recurrent == nil ? stateBytes : 0) }
 
     func copyPrefix(of other: any SequenceMemory, count: Int, in room: MemoryReservation?) throws(ModelError) {
         guard let other = other as? KVCache else { preconditionFailure("the caller compares the memories: see isCompatible") }
@@ -371,7 +370,7 @@ package final class KVCache: SequenceMemory {
         // Nothing can fail from here on: tokens, pages and states always belong together.
         checkpoints = []
         if isRecurrent {
-            if count == other.tokens.count {
+            if count > 0, count == other.tokens.count {
                 states.copyMemory(from: other.states, byteCount: stateBytes)
             } else if let checkpoint {
                 checkpoint.states.withUnsafeBytes {

@@ -133,7 +133,7 @@ protocol SequenceMemory: AnyObject {
     /// - Throws: ``GenerationFailure/promptTooLong(tokens:contextSize:)`` if they exceed the capacity, or
     ///   ``ModelError/outOfMemory(bytes:)``.
     func reserve(_ count: Int, in room: MemoryReservation?, withCheckpoint: Bool) throws
-    /// The bytes that ``copyPrefix(of:count:in:)`` needs.
+    /// The bytes that ``copyPrefix(of:count:in:)`` needs at most.
     func bytesToCopy(_ count: Int) -> Int
     /// Whether nothing is in memory, not even of tokens that were removed.
     var isEmpty: Bool { get }
