@@ -7,14 +7,14 @@ import Testing
 
 /// What a request sends to a model, computed without one.
 struct RequestPlanTests {
-    private struct Weather: Tool {
+    struct Weather: Tool {
         let name = "weather"
         let description = "Says how the weather is."
         @Generable struct Arguments { var place: String }
         func call(arguments: Arguments) async throws -> String { "warm" }
     }
 
-    private struct Clock: Tool {
+    struct Clock: Tool {
         let name = "clock"
         let description = "Says what time it is."
         @Generable struct Arguments { var zone: String? }
