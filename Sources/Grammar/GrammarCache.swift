@@ -10,6 +10,8 @@ package final class GrammarCache: Sendable {
 
     private struct Entry {
         var task: Task<Grammar, any Error>
+        /// The grammar, once it is there.
+        var grammar: Grammar?
         var lastUse: Int
     }
 
@@ -59,7 +61,9 @@ package final class GrammarCache: Sendable {
             return task
         }
         do {
-            return try await task.valueUnlessCancelled
+            let grammar = try await task.valueUnlessCancelled
+            state.withLock { if $0.entries[key]?.task == task { $0.entries[key]?.grammar = grammar } }
+            return grammar
         } catch let error as CancellationError {
             // Others may wait for the grammar.
             throw error
@@ -68,6 +72,11 @@ package final class GrammarCache: Sendable {
             state.withLock { if $0.entries[key]?.task == task { $0.entries[key] = nil } }
             throw error
         }
+    }
+
+    /// The grammar, if it has been compiled already.
+    package func known(_ source: GrammarSource, options: GrammarOptions = GrammarOptions()) -> Grammar? {
+        state.withLock { $0.use(Key(source: source.bytes, options: options))?.grammar }
     }
 
     /// The same without preparing masks, which are computed when they are needed: for grammars that write a few tokens.

@@ -17,6 +17,11 @@ package final class LocalModelExecutor: Sendable {
     /// The running prewarm, which the next request waits for: they have their first tokens in common.
     private let prewarming = Mutex<Task<Void, Never>?>(nil)
 
+    /// What is processed of an answer from results while the tools run; only a request with the results waits for it.
+    private let answering = Mutex<Task<Void, Never>?>(nil)
+
+    deinit { answering.withLock { $0?.cancel() } }
+
     /// The model, for one request, and the sequence whose KV cache follows the transcript.
     private struct Conversation: Sendable {
         let lease: ModelLease<LoadedModel>
@@ -89,11 +94,11 @@ package final class LocalModelExecutor: Sendable {
         }
         let renderer = TranscriptRenderer(configuration, conversation.model)
         // Errors are ignored for the same reason as above.
-        try? await prefill(entries, prefix, renderer, conversation, in: conversation.sequence)
+        try? await Self.prefill(entries, prefix, renderer, conversation, in: conversation.sequence)
     }
 
     /// Processes the tokens that a conversation has in common however its last prompt, which begins with `prefix`, goes on.
-    private func prefill(
+    private static func prefill(
         _ entries: [Transcript.Entry], _ prefix: String, _ renderer: TranscriptRenderer, _ conversation: Conversation,
         in sequence: SequenceState
     ) async throws {
@@ -126,6 +131,13 @@ package final class LocalModelExecutor: Sendable {
         // What to send.
         let renderer = TranscriptRenderer(configuration, model)
         let plan = try RequestPlan(request, renderer, ModelFacts(model, hasAdapter: conversation.hasAdapter))
+        if let answering = answering.withLock({ $0.take() }) {
+            if plan.answerPrompt == nil { answering.cancel() }
+            do { try await answering.valueUnlessCancelled } catch {
+                answering.cancel()
+                throw error
+            }
+        }
         let tokens = try model.tokens(for: plan.firstPrompt)
         // A prompt that cannot fit is rejected before anything else is done with it.
         guard tokens.count < conversation.sequence.contextSize else {
@@ -166,10 +178,10 @@ package final class LocalModelExecutor: Sendable {
     private func prefillAnswer(to transcript: Transcript, _ renderer: TranscriptRenderer, _ conversation: Conversation) {
         guard case .prompt(let prompt)? = transcript.last else { return }
         let entries = Array(transcript.dropLast())
-        prewarming.withLock { running in
+        answering.withLock { running in
             running = Task(priority: .utility) {
                 // The request itself reports errors.
-                try? await self.prefill(
+                try? await Self.prefill(
                     entries, TranscriptRenderer.text(of: prompt), renderer.ofAnswers, conversation,
                     in: conversation.makeSequence())
             }

@@ -127,6 +127,7 @@ final class Engine {
     private func resumeBlocked() {
         for job in jobs.values where job.isBlocked && !job.work.isBlocked {
             job.isBlocked = false
+            scheduler.setBlocked(false, of: job.id)
             advance(job)
         }
     }
@@ -187,6 +188,7 @@ final class Engine {
             while let wanted = try job.work.next(&job.tokens, draft: draftBudget(job)) {
                 if case .blocked = wanted {
                     job.isBlocked = true
+                    scheduler.setBlocked(true, of: job.id)
                     return schedule(job)
                 }
                 try select(job)
@@ -234,6 +236,7 @@ final class Engine {
     private func leaveBranch(_ job: Job) {
         guard let (id, cache) = job.branch else { return }
         job.branch = nil
+        job.checkpoint = nil
         if id.isKept { memory.keep(cache, model: identity) }
     }
 

@@ -38,6 +38,8 @@ struct Scheduler {
         var boundary = Int.max
         /// Tokens that must be in one batch.
         var whole: Range<Int>?
+        /// Whether it waits for something other than the model, and takes no place of others.
+        var isBlocked = false
 
         var chunk: Int { min(remaining, boundary) }
 
@@ -87,8 +89,8 @@ struct Scheduler {
     /// Makes the next waiting request active; nil if there is none, or no place. Interactive requests come first, but every
     /// eighth is the one that has waited longest. Background work leaves half of the places to interactive requests.
     mutating func activate() -> Int? {
-        guard active.count < limits.active, !waiting.isEmpty else { return nil }
-        let background = active.count { $0.priority == .background }
+        guard !waiting.isEmpty, active.count(where: { !$0.isBlocked }) < limits.active else { return nil }
+        let background = active.count { $0.priority == .background && !$0.isBlocked }
         let allowsBackground = background < max(1, limits.active / 2)
         let oldest = allowsBackground ? waiting.startIndex : nil
         let interactive = waiting.firstIndex { $0.priority == .interactive }
@@ -111,12 +113,20 @@ struct Scheduler {
         active[index].whole = whole.flatMap { $0.count <= limits.batchTokens ? $0 : nil }
     }
 
-    /// The chunks of the next batch, each of another request; none if nothing is to be processed. The caller sets the
-    /// remaining tokens of these requests afterwards.
+    mutating func setBlocked(_ isBlocked: Bool, of id: Int) {
+        guard let index = active.firstIndex(where: { $0.id == id }) else { return }
+        active[index].isBlocked = isBlocked
+    }
+
+    /// The chunks of the next batch, at most ``Limits/active``, each of another request; none if nothing is to be processed. The
+    /// caller sets the remaining tokens of these requests afterwards.
     mutating func nextBatch(into chunks: inout [Chunk]) {
         chunks.removeAll(keepingCapacity: true)
         var room = limits.batchTokens
-        for entry in active where entry.remaining > 0 && entry.remaining <= limits.shortTokens && entry.chunk <= room {
+        for entry in active
+        where entry.remaining > 0 && entry.remaining <= limits.shortTokens && entry.chunk <= room
+            && chunks.count < limits.active
+        {
             chunks.append(Chunk(id: entry.id, count: entry.chunk))
             room -= entry.chunk
         }
@@ -127,7 +137,10 @@ struct Scheduler {
         let isBackgroundDue = passedOver >= Self.maximumPassedOver
         let order: [Priority] = isBackgroundDue ? [.background, .interactive] : [.interactive, .background]
         for priority in order {
-            for entry in active where entry.priority == priority && entry.remaining > limits.shortTokens && room > 0 {
+            for entry in active
+            where entry.priority == priority && entry.remaining > limits.shortTokens && room > 0
+                && chunks.count < limits.active
+            {
                 let count = entry.chunk(room: room, most: most)
                 guard count > 0 else {
                     if priority == order[0], alone == nil {

@@ -48,7 +48,9 @@ extension LoadedModel {
                 try await submit(Submission(work: work), sequence, priority, signals, events)
                 try await read()
             } onPriorityEscalated: { _, new in
-                if new >= .medium { signals.escalate() }
+                guard new >= .medium else { return }
+                signals.escalate()
+                wakeEngine()
             }
         } onCancel: {
             signals.cancel()

@@ -53,6 +53,8 @@ extension LoadedModel {
             } else {
                 .framed(before: " ", schema: tool.parameters, after: "")
             }
+        // A turn need not wait for what is there.
+        if let known = grammars.known(source, options: Self.callOptions) { return PendingGrammar(known) }
         return PendingGrammar { [self] in
             try await grammars.unpreparedGrammar(source, vocabulary: try await grammarVocabulary, options: Self.callOptions)
         }

@@ -98,9 +98,7 @@ final class TurnDriver: SequenceWork {
         sequence = TurnSequence(
             tokens, promptCount: request.tokens.count, valid: prompt.count, maximumTokens: request.maximumTokens)
         start = tokens.count
-        sampler = Sampler(request.sampling) { token in
-            tokenizer.text(of: token).contains { Self.breaks.contains($0) }
-        }
+        sampler = Self.sampler(request, tokenizer)
         self.head = head
         proposal = Self.proposal(request, head, after: tokens, contextSize: contextSize)
         result.usage.promptTokens = request.tokens.count
@@ -110,6 +108,10 @@ final class TurnDriver: SequenceWork {
 
     /// The characters that end what DRY compares.
     private static let breaks = Set("\n:\"*".utf8)
+
+    private static func sampler(_ request: GenerationRequest, _ tokenizer: Tokenizer) -> Sampler {
+        Sampler(request.sampling) { token in tokenizer.text(of: token).contains { breaks.contains($0) } }
+    }
 
     private static func proposal(
         _ request: GenerationRequest, _ head: PredictionHead?, after tokens: [TokenID], contextSize: Int
@@ -191,8 +193,7 @@ final class TurnDriver: SequenceWork {
         end.calledTool = text.calledTool
         end.generatedTokens = result.usage.generatedTokens
         end.isBlank = isBlank && phase.output == .answer
-        if question == nil { cut(end) }
-        end.tokens = Array(sequence.tokens[start...])
+        end.tokens = keptTokens(end)
         if phase.output == .answer {
             (result.stopToken, result.stopString) = (end.stopToken, end.stopString)
         }
@@ -200,13 +201,19 @@ final class TurnDriver: SequenceWork {
         if isUnwanted() {
             isEnded = true
             result.stopReason = .unwanted
+            (question, branch) = (nil, sequenceBranch)
             return
         }
         let step = try plan.next(after: end)
         if let prompt = step.prompt { try restart(prompt) }
-        sequence.keep(sequence.promptCount + step.keep)
+        // What the plan writes may be what the phase has: those tokens are not processed again.
+        let keep = sequence.promptCount + step.keep
+        let first = min(start, keep)
+        let following = end.tokens.prefix(keep - first) + step.append
+        let common = zip(sequence.tokens[first...], following).prefix { $0 == $1 }.count
+        sequence.keep(first + common)
         proposal.keep(sequence.count)
-        for token in step.append {
+        for token in following.dropFirst(common) {
             sequence.append(token)
             proposal.append(token)
         }
@@ -215,10 +222,15 @@ final class TurnDriver: SequenceWork {
 
     /// Goes on with another prompt, on a branch, so that the sequence keeps its tokens.
     private func restart(_ prompt: [TokenID]) throws {
+        guard !prompt.isEmpty else { throw GenerationFailure.emptyPrompt }
         guard prompt.count < contextSize else {
             throw GenerationFailure.promptTooLong(tokens: prompt.count, contextSize: contextSize)
         }
-        sequence = TurnSequence(prompt, promptCount: prompt.count, valid: 0, maximumTokens: request.maximumTokens)
+        // The branch begins with what is known of the tokens before the last one, after which logits are needed.
+        sequence = TurnSequence(
+            prompt, promptCount: prompt.count, valid: prompt.count - 1, maximumTokens: request.maximumTokens)
+        start = sequence.count
+        sampler = Self.sampler(request, tokenizer)
         sequenceInput = ModelInput()
         sequenceBranch = newBranch(isKept: true)
         proposal = Self.proposal(request, head, after: prompt, contextSize: contextSize)
@@ -226,20 +238,19 @@ final class TurnDriver: SequenceWork {
         times.restart()
     }
 
-    /// Removes the tokens of the phase whose text is a part of what ended it.
-    private func cut(_ end: PhaseEnd) {
-        guard end.stopString != nil || end.calledTool != nil else { return }
+    /// The tokens of the phase whose text is not a part of what ended it.
+    private func keptTokens(_ end: PhaseEnd) -> [TokenID] {
+        var kept = Array(sequence.tokens[start...])
+        guard end.stopString != nil || end.calledTool != nil else { return kept }
         let count = text.ends.firstIndex { $0 > text.bytes } ?? text.ends.count
         // A token may contain the end of the text and the beginning of the stop string.
-        let last = start + count < sequence.count ? sequence.tokens[start + count] : nil
-        sequence.keep(start + count)
-        proposal.keep(sequence.count)
+        let last = kept.indices.contains(count) ? kept[count] : nil
+        kept.removeLast(max(0, kept.count - count))
         let rest = text.bytes - (count > 0 ? text.ends[count - 1] : 0)
-        guard let last, rest > 0 else { return }
-        for token in tokenizer.encode(continuation: String(decoding: tokenizer.text(of: last).prefix(rest), as: UTF8.self)) {
-            sequence.append(token)
-            proposal.append(token)
+        if let last, rest > 0 {
+            kept += tokenizer.encode(continuation: String(decoding: tokenizer.text(of: last).prefix(rest), as: UTF8.self))
         }
+        return kept
     }
 
     private func emit(_ part: GeneratedText) {
@@ -326,7 +337,12 @@ final class TurnDriver: SequenceWork {
     }
 
     private func ask(_ question: AskedQuestion, _ tokens: inout [TokenID]) throws -> WantedLogits? {
-        guard question.tokens.count < contextSize else {
+        guard question.tokens.count <= contextSize else {
+            // Without room for a question about the turn, the plan decides as if nothing more could be written.
+            if !question.isKept {
+                end = PhaseEnd(reason: .contextFull)
+                return nil
+            }
             throw GenerationFailure.promptTooLong(tokens: question.tokens.count + 1, contextSize: contextSize)
         }
         if let value = question.value {

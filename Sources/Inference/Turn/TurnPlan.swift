@@ -42,6 +42,8 @@ struct TurnPlan {
     var state = State.answer
     var events: [TurnEvent] = []
     private var generatedTokens = 0
+    /// Those before the prompt of the results.
+    private var generatedBefore = 0
     private var hasThought = false
     /// Whether the turn has gone on with the prompt of the results.
     private var answersResults = false
@@ -94,7 +96,7 @@ struct TurnPlan {
             }
             write(thinking.close)
             hasThought = true
-            return requiredCall() ?? answer()
+            return chooseRecipient() ?? requiredCall() ?? answer()
         case .recipient(let choice): return next(after: choice, end)
         case .callList(let tools): return try calls(of: tools, end)
         case .decision:
@@ -148,7 +150,7 @@ struct TurnPlan {
     }
 
     /// The rest of the request's limit, which applies to reasoning and answer.
-    private var left: Int? { request.maximumTokens.map { hasThought ? max(1, $0 - generatedTokens) : $0 } }
+    private var left: Int? { request.maximumTokens.map { hasThought ? max(1, $0 - (generatedTokens - generatedBefore)) : $0 } }
 
     // MARK: - Reasoning
 
@@ -245,6 +247,7 @@ struct TurnPlan {
     /// Goes on with the prompt in which the results of calls are text: small models answer better from it, and imitate no calls.
     private mutating func answerFromResults(_ prompt: [TokenID]) -> TurnStep {
         answersResults = true
+        generatedBefore = generatedTokens
         hasThought = false
         cut(to: 0)
         var next: TurnStep
