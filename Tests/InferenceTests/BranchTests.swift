@@ -261,6 +261,19 @@ import Testing
         #expect(turn.step.phase?.output == .answer && turn.step.phase?.isFree == true)
     }
 
+    /// A model that thinks first is asked afterwards.
+    @Test func messagesHaveRecipientsAfterReasoningToo() throws {
+        var request = TurnTestBytes.request
+        request.tokens = TurnTestBytes.encode("Why?<think>\n")
+        var chat = try untrained()
+        chat.thinkingFormat = ThinkingFormat(template: "<think>")
+        var turn = TestTurn(request, chat: chat)
+        #expect(turn.step.phase?.output == .thought)
+        try turn.writes("Hm", until: "</think>")
+        let question = try #require(turn.step.phase?.question)
+        #expect(question.tokens == chat.tools.message)
+    }
+
     @Test func shortenedListsAreNoCalls() throws {
         let turn = try decided(untrained(), [-20, -30, -25])
         for reason in [StopReason.contextFull, .maximumTokens] {
@@ -300,6 +313,24 @@ import Testing
         try turn.ends(PhaseEnd(reason: .endOfTurn, isBlank: true))
         turn.expectEnd()
         #expect(turn.step.prompt == nil)
+    }
+
+    /// The limit of the answer does not count what was generated before its prompt.
+    @Test func theLimitBeginsAgainWithThePromptOfTheResults() throws {
+        var request = TurnTestBytes.request
+        request.tokens = TurnTestBytes.encode("Why?<think>\n")
+        var chat = try TurnTestTools.chat(TurnTestTemplate.hermes)
+        chat.thinkingFormat = ThinkingFormat(template: "<think>")
+        chat.tools.answerPrompt = TurnTestBytes.encode("Result<think>\n")
+        let close = try #require(TurnTestBytes.special("</think>"))
+        var turn = TestTurn(request, chat: chat)
+        try turn.ends(PhaseEnd(reason: .stopString, tokens: TurnTestBytes.plain("Hm"), stopToken: close, generatedTokens: 20))
+        #expect(turn.step.phase?.maximumTokens == 30)
+        try turn.ends(PhaseEnd(reason: .endOfTurn, generatedTokens: 21, isBlank: true))
+        #expect(turn.step.prompt == chat.tools.answerPrompt)
+        #expect(turn.step.phase?.output == .thought && turn.step.phase?.maximumTokens == 50)
+        try turn.ends(PhaseEnd(reason: .stopString, tokens: TurnTestBytes.plain("So"), stopToken: close, generatedTokens: 31))
+        #expect(turn.step.phase?.output == .answer && turn.step.phase?.maximumTokens == 40)
     }
 
     /// A call that has been made before is none, and the results are answered.
