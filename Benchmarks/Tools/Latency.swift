@@ -85,7 +85,7 @@ struct Latency {
             generationOptions: GenerationOptions(samplingMode: .greedy, maximumResponseTokens: 200),
             contextOptions: ContextOptions(),
             metadata: [:])
-        let executor = try SystemLanguageModel.Executor(configuration: model.executorConfiguration)
+        let executor = SystemLanguageModel.Executor(configuration: model.executorConfiguration)
         let first = First()
         let channel = LanguageModelExecutorGenerationChannel(receiver: { _ in first.note() })
         let start = ContinuousClock.now

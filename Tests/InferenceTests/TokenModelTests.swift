@@ -337,10 +337,10 @@ private final class ChoiceWork: SequenceWork {
         let file = try TinyModel().file()
         let tokenizer = try Tokenizer(file: GGUFFile(path: file.path))
         let model = TableModel { [letters] token in letters.firstIndex(of: token).map { letters[($0 + 1) % 26] } ?? letters[0] }
-        let registry = CacheRegistry(released: ReleasedCaches(maximumBytes: 0))
-        let engine = Engine(model: model, caches: registry)
+        let pool = PoolMemory()
+        let engine = Engine(model: model, memory: pool)
         let memories = memories(model, 2)
-        for memory in memories { registry.add(memory, owner: memory) }
+        for memory in memories { pool.add(memory, model: 0, isShared: true) }
         let answer = letters + letters[..<14]
         for result in try run([PrefillWork(prompt: ModelInput(answer))], in: [memories[0]], engine) { try result.get() }
         var request = GenerationRequest(tokens: [letters[5], letters[3]], sampling: .greedy, maximumTokens: 3)

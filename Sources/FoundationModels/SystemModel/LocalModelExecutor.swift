@@ -100,13 +100,13 @@ package final class LocalModelExecutor: Sendable {
     /// Processes the tokens that a conversation has in common however its last prompt, which begins with `prefix`, goes on.
     private static func prefill(
         _ entries: [Transcript.Entry], _ prefix: String, _ renderer: TranscriptRenderer, _ conversation: Conversation,
-        in sequence: SequenceState
+        in sequence: SequenceState, thinking: ThinkingLevel = .off
     ) async throws {
         // Two prompts with different continuations share exactly the tokens that do not depend on the continuation.
         func tokens(_ ending: String) throws -> [TokenID] {
             let prompt = Transcript.Prompt(segments: [.text(.init(content: prefix + ending))])
             return try conversation.model.tokens(
-                for: renderer.prompt(for: entries + [.prompt(prompt)]), addGenerationPrompt: false)
+                for: renderer.prompt(for: entries + [.prompt(prompt)], thinking: thinking), addGenerationPrompt: false)
         }
         let (one, other) = (try tokens("a"), try tokens("\n1"))
         let shared = zip(one, other).prefix { $0 == $1 }.map(\.0)
@@ -149,7 +149,8 @@ package final class LocalModelExecutor: Sendable {
         let hasAdapter = conversation.sequence.adapter != nil
         try await checks.check(
             request.transcript, languages: LanguageCheck(supported: configuration.description.languages),
-            statesWithoutAdapter: hasAdapter ? { try await self.states(of: tokens, layers: $0, conversation) } : nil)
+            statesWithoutAdapter: hasAdapter
+                ? { try await self.states(of: model.tokens(for: plan.prompt), layers: $0, conversation) } : nil)
 
         // What to run.
         var generation = GenerationRequest(
@@ -171,19 +172,21 @@ package final class LocalModelExecutor: Sendable {
             throw Self.failure(error, limit: generation.maximumTokens, promptTokens: tokens.count, conversation)
         }
         try run.finish(request, outcome, model, contextSize: conversation.sequence.contextSize)
-        if run.hasCalls, plan.answersFromResults { prefillAnswer(to: request.transcript, renderer, conversation) }
+        if run.hasCalls, plan.answersFromResults { prefillAnswer(to: request, renderer, conversation) }
     }
 
     /// While the tools run, processes what comes before their results in the prompt of the answer.
-    private func prefillAnswer(to transcript: Transcript, _ renderer: TranscriptRenderer, _ conversation: Conversation) {
-        guard case .prompt(let prompt)? = transcript.last else { return }
-        let entries = Array(transcript.dropLast())
+    private func prefillAnswer(
+        to request: LanguageModelExecutorGenerationRequest, _ renderer: TranscriptRenderer, _ conversation: Conversation
+    ) {
+        guard case .prompt(let prompt)? = request.transcript.last else { return }
+        let (entries, thinking) = (Array(request.transcript.dropLast()), request.contextOptions.thinkingLevel)
         answering.withLock { running in
             running = Task(priority: .utility) {
                 // The request itself reports errors.
                 try? await Self.prefill(
                     entries, TranscriptRenderer.text(of: prompt), renderer.ofAnswers, conversation,
-                    in: conversation.makeSequence())
+                    in: conversation.makeSequence(), thinking: thinking)
             }
         }
     }

@@ -74,6 +74,10 @@ struct RequestPlan {
         var tools = tools
         if !onlyAnswers { tools.answerPrompt = try answerPrompt.map { try model.tokens(for: $0) } }
         guard let choice else { return tools }
+        if choice.recipients.count == 1 {
+            tools.recipients = choice.recipients.map { TurnRecipient(tool: $0.tool.map { ChatTool($0) }, prompt: []) }
+            return tools
+        }
         // Of a message that is longer than a batch, only the beginning counts.
         tools.message = Array(model.tokenizer.encode(choice.message).prefix(EngineLimits.passTokens - 1))
         tools.recipients = try choice.recipients.map { recipient in

@@ -215,7 +215,13 @@ final class Engine {
 
     private func begin(_ branch: WorkBranch, of job: Job) throws {
         let own = job.cache
-        let cache = try model.makeMemory(capacity: own.capacity, format: own.format, adapter: own.adapter)
+        let cache: any SequenceMemory
+        do {
+            cache = try model.makeMemory(capacity: own.capacity, format: own.format, adapter: own.adapter)
+        } catch {
+            guard case .outOfMemory(let bytes) = error else { throw error }
+            throw GenerationFailure.outOfMemory(bytes: bytes)
+        }
         let position = job.work.position ?? 0
         var contents = InputRows()
         (job.work.tokens(in: 0..<position) + job.tokens).withUnsafeBufferPointer { contents.append($0, of: job.input?.rows) }
@@ -237,7 +243,9 @@ final class Engine {
         guard let (id, cache) = job.branch else { return }
         job.branch = nil
         job.checkpoint = nil
-        if id.isKept { memory.keep(cache, model: identity) }
+        guard id.isKept else { return }
+        cache.rewind(to: id.keptTokens)
+        memory.keep(cache, model: identity)
     }
 
     /// Removes the tokens that the work does not keep from the cache. Recurrent states can be restored only at a

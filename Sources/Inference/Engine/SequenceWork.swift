@@ -18,6 +18,8 @@ struct WorkBranch: Equatable {
     let number: Int
     /// Whether later work may begin with the same tokens, so that its memory is kept.
     let isKept: Bool
+    /// The number of tokens with which later work may begin.
+    var keptTokens = Int.max
 }
 
 /// A computation with a model as a state machine: it names the tokens of its sequence that are to be processed next, and

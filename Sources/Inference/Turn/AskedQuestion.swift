@@ -7,6 +7,8 @@ final class AskedQuestion {
     let wanted: WantedLogits
     /// Whether other turns ask after the same prompt.
     let isKept: Bool
+    /// The number of tokens before those of the question.
+    let contextCount: Int
     var isAsked = false
     private let question: TurnQuestion
     private var sum = 0.0
@@ -15,6 +17,7 @@ final class AskedQuestion {
     /// - Parameter context: the tokens before those of the question; not empty.
     init(_ question: TurnQuestion, after context: ArraySlice<TokenID>) {
         self.question = question
+        contextCount = context.count
         switch question.value {
         case .odds(let one, let other):
             tokens = context + question.tokens

@@ -35,12 +35,17 @@ extension LoadedModel {
         chat.contextSize = sequence.contextSize
         chat.grammar = { tool, property in self.argumentGrammar(tool, property) }
         chat.callList = { tools, count in self.callListGrammar(tools, count) }
+        if toolFormat != nil, !tools.callable.isEmpty {
+            // A call needs the vocabulary soon; it is made while the prompt is processed. Cancellation is the only error.
+            Task.detached { [self] in _ = try? await grammarVocabulary }
+        }
         return try await turn(request, TurnPlan(request, chat, TurnVocabulary(tokenizer)), in: sequence, receive: receive)
     }
 
     /// The grammar of a response, compiled while the model computes.
     package nonisolated func grammar(_ source: GrammarSource, _ options: GrammarOptions) -> PendingGrammar {
-        PendingGrammar { [self] in
+        if let known = grammars.known(source, options: options) { return PendingGrammar(known) }
+        return PendingGrammar { [self] in
             try await grammars.grammar(source, vocabulary: try await grammarVocabulary, options: options)
         }
     }
@@ -103,7 +108,11 @@ extension LoadedModel {
                 for event in received where !events.isUnwanted {
                     // A cancellation takes effect between two events, too.
                     if Task.isCancelled { break }
-                    if !receive(event) { events.refuse() }
+                    if !receive(event) {
+                        events.refuse()
+                        // The turn may wait for its grammar.
+                        wakeEngine()
+                    }
                 }
             }
         }

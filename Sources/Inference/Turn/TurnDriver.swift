@@ -49,6 +49,8 @@ final class TurnDriver: SequenceWork {
     private var start: Int
     /// The tokens that the phase has generated, including one that ended it.
     private var generated = 0
+    /// The tokens that were generated before the prompt was another one.
+    private var generatedBefore = 0
     private var end: PhaseEnd?
     private var isEnded = false
     /// Kept, because it has two arrays of the vocabulary's size.
@@ -175,12 +177,12 @@ final class TurnDriver: SequenceWork {
             question = AskedQuestion(asked, after: context)
         }
         // A question has a branch of its own; everything else goes on where the turn is.
-        branch = question.map { newBranch(isKept: $0.isKept) } ?? sequenceBranch
+        branch = question.map { newBranch(isKept: $0.isKept, keptTokens: $0.contextCount) } ?? sequenceBranch
     }
 
-    private func newBranch(isKept: Bool) -> WorkBranch {
+    private func newBranch(isKept: Bool, keptTokens: Int = .max) -> WorkBranch {
         branches += 1
-        return WorkBranch(number: branches, isKept: isKept)
+        return WorkBranch(number: branches, isKept: isKept, keptTokens: keptTokens)
     }
 
     /// Asks the plan what follows the phase that has ended.
@@ -197,7 +199,7 @@ final class TurnDriver: SequenceWork {
         if phase.output == .answer {
             (result.stopToken, result.stopString) = (end.stopToken, end.stopString)
         }
-        if phase.output == .thought { result.thoughtTokens = result.usage.generatedTokens }
+        if phase.output == .thought { result.thoughtTokens = result.usage.generatedTokens - generatedBefore }
         if isUnwanted() {
             isEnded = true
             result.stopReason = .unwanted
@@ -235,6 +237,8 @@ final class TurnDriver: SequenceWork {
         sequenceBranch = newBranch(isKept: true)
         proposal = Self.proposal(request, head, after: prompt, contextSize: contextSize)
         result.usage.promptTokens = prompt.count
+        result.thoughtTokens = 0
+        generatedBefore = result.usage.generatedTokens
         times.restart()
     }
 
@@ -265,7 +269,7 @@ final class TurnDriver: SequenceWork {
     // MARK: - Tokens to process
 
     /// Whether the grammar of the phase is being compiled.
-    var isBlocked: Bool { if let grammar { !grammar.isReady } else { false } }
+    var isBlocked: Bool { if let grammar { !grammar.isReady && !isUnwanted() } else { false } }
 
     func next(_ tokens: inout [TokenID], draft: DraftBudget) throws -> WantedLogits? {
         proposal.finish()
