@@ -208,7 +208,7 @@ package final class FrozenModel: @unchecked Sendable {  // Nothing is written af
 }
 
 extension ModelShape.Activation {
-    /// Nil if its gradient is not implemented.
+    /// Nil for functions whose gradients the kernels do not have: models with them are refused before they are trained.
     var trainingValue: ck_activation? {
         switch self {
         case .silu: CK_SILU

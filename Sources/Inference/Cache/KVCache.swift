@@ -159,6 +159,7 @@ package final class KVCache: SequenceMemory {
     }
 
     private var states: UnsafeMutableRawPointer {
+        // No input can cause this: the engine passes only tokens on for which it has reserved memory, states included.
         guard let recurrent else { preconditionFailure("the caller reserves the states") }
         return recurrent.memory.base
     }
@@ -354,6 +355,7 @@ package final class KVCache: SequenceMemory {
     func bytesToCopy(_ count: Int) -> Int { count == 0 ? 0 : pageBytes + (isRecurrent && recurrent == nil ? stateBytes : 0) }
 
     func copyPrefix(of other: any SequenceMemory, count: Int, in room: MemoryReservation?) throws(ModelError) {
+        // No input can cause this: the pool copies only between memories of one model that are compatible.
         guard let other = other as? KVCache else { preconditionFailure("the caller compares the memories: see isCompatible") }
         var count = other.rows.undivided(min(count, other.rows.count, capacity))
         let checkpoint = other.checkpoints.last { $0.position <= count }

@@ -225,7 +225,7 @@ final class Engine {
         let position = job.work.position ?? 0
         var contents = InputRows()
         (job.work.tokens(in: 0..<position) + job.tokens).withUnsafeBufferPointer { contents.append($0, of: job.input?.rows) }
-        // Without memory for a copy, the tokens are computed.
+        // Errors of both copies say that there is no memory for them: then the tokens are computed.
         let known = own.reusablePrefix(of: contents)
         if known > 0, let room = memory.reserve(cache.bytesToCopy(known)) {
             try? cache.copyPrefix(of: own, count: known, in: room)

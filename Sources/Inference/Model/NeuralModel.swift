@@ -78,6 +78,7 @@ package final class NeuralModel: TokenModel {
         defer { segments.removeAll(keepingCapacity: true) }
         var row = 0
         for part in parts {
+            // No input can cause this: an engine has the memory that its model has made.
             guard let cache = part.cache as? KVCache else { preconditionFailure("a model processes memory that it made") }
             segments.append(
                 Segment(firstRow: row, rows: part.count, position: cache.rows.count, cache: cache, input: part.input))
