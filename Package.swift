@@ -2,27 +2,19 @@
 import CompilerPluginSupport
 import PackageDescription
 
-let settings: [SwiftSetting] = [
+let language: [SwiftSetting] = [
     .swiftLanguageMode(.v6),
     .enableUpcomingFeature("InternalImportsByDefault"),
     .enableUpcomingFeature("MemberImportVisibility"),
     .enableUpcomingFeature("ExistentialAny"),
 ]
-
-// Programs that use no macros can be built without the plugin, which saves minutes of compiling SwiftSyntax: ./fm does
-// this.
-let hasMacros = Context.environment["FM_WITHOUT_MACROS"] == nil
-
-// Archives and indexes on a PostgreSQL server need the headers of libpq. Without them, everything else can be built.
-let hasPostgreSQL = Context.environment["FM_WITHOUT_POSTGRESQL"] == nil
-// Tests and benchmarks of archives and indexes run on both databases.
-let postgreSQL: [Target.Dependency] = hasPostgreSQL ? ["FoundationModelsPostgreSQL"] : []
-let settingsWithDatabases = settings + (hasPostgreSQL ? [.define("POSTGRESQL")] : [])
-
 // ./test optimises the targets in which the tests spend their time. Assertions stay enabled.
 let optimized =
-    Context.environment["FM_OPTIMIZED_TESTS"] == nil
-    ? settings : settings + [.unsafeFlags(["-O", "-assert-config", "Debug"])]
+    language + [.unsafeFlags(["-O", "-assert-config", "Debug"], .when(configuration: .debug, traits: ["OptimizedTests"]))]
+let settings = language
+
+// Macros of other packages need swift-syntax too: every version from this range works.
+let swiftSyntax: Range<Version> = "600.0.1"..<"604.0.0"
 
 let package = Package(
     name: "swift-foundation-models",
@@ -38,17 +30,30 @@ let package = Package(
         .library(name: "FoundationModelsTraining", targets: ["FoundationModelsTraining"]),
         .library(name: "TextClassification", targets: ["TextClassification"]),
         .library(name: "FoundationModelsTesting", targets: ["FoundationModelsTesting"]),
+        .library(name: "FoundationModelsInstallation", targets: ["FoundationModelsInstallation"]),
+        .library(name: "FoundationModelsPostgreSQL", targets: ["FoundationModelsPostgreSQL"]),
+        .library(name: "Playgrounds", targets: ["Playgrounds"]),
         .executable(name: "fm", targets: ["fm"]),
+    ],
+    // A program says in its manifest which it needs: .package(url: …, traits: ["Macros"]).
+    traits: [
+        .default(enabledTraits: ["ContentTagging", "Macros", "PostgreSQL"]),
+        .trait(name: "ContentTagging", description: "The adapters of the use case contentTagging: 9.6 MB of each program."),
+        .trait(name: "Macros", description: "@Generable, @Guide and #Playground. Without them, swift-syntax is not compiled."),
+        .trait(name: "PostgreSQL", description: "Conversations and indexes on a PostgreSQL server. Needs the headers of libpq."),
+        .trait(name: "OptimizedTests", description: "Optimises the engine and the decoder in debug builds."),
     ],
     dependencies: [
         .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.2"),
+        .package(url: "https://github.com/apple/swift-crypto", "3.12.3"..<"5.0.0"),
         .package(url: "https://github.com/apple/swift-distributed-tracing", from: "1.7.3"),
         .package(url: "https://github.com/apple/swift-log", from: "1.6.0"),
         .package(url: "https://github.com/apple/swift-metrics", from: "2.5.0"),
         .package(url: "https://github.com/apple/swift-nio", from: "2.101.2"),
         .package(url: "https://github.com/groue/GRDB.swift", from: "7.10.0"),
         .package(url: "https://github.com/swift-server/async-http-client", from: "1.37.0"),
-        .package(url: "https://github.com/swiftlang/swift-syntax", from: "603.0.1"),
+        .package(url: "https://github.com/swiftlang/swift-subprocess", from: "1.0.0"),
+        .package(url: "https://github.com/swiftlang/swift-syntax", swiftSyntax),
     ],
     targets: [
         // The engine must be fast in debug builds too, including those of programs that depend on this package: SwiftPM
@@ -62,17 +67,21 @@ let package = Package(
             name: "TaggingAdapters", exclude: ["qwen2.5-coder-1.5b.fmadapter", "smollm2-135m.fmadapter"],
             cSettings: [.unsafeFlags(["-O2"])]),
         .target(name: "AsyncLocks", swiftSettings: settings),
+        // The environment variables of the product.
+        .target(name: "ProcessSettings", swiftSettings: settings),
+        // Tables for terminals and HTML pages for people.
+        .target(name: "Reports", swiftSettings: settings),
         // Files that are complete or not there, and the hash that identifies contents.
         .target(name: "Files", swiftSettings: optimized),
         // Apple's module, which has the types of data attachments; on Apple's platforms the system has it.
         .target(name: "UniformTypeIdentifiers", swiftSettings: settings),
         // The file in which requests, compactions and recalls are recorded.
-        .target(name: "TraceFiles", swiftSettings: settings),
+        .target(name: "TraceFiles", dependencies: ["ProcessSettings"], swiftSettings: settings),
         // Training of small models.
         .target(name: "Learning", swiftSettings: optimized),
         .target(name: "JSON", swiftSettings: optimized),
         // The texts that the product writes to models.
-        .target(name: "ModelPrompts", dependencies: ["JSON"], swiftSettings: settings),
+        .target(name: "ModelPrompts", dependencies: ["ProcessSettings", "JSON"], swiftSettings: settings),
         // Parts of search that the archive of conversations and the index of documents have in common.
         .target(name: "TextSearch", dependencies: ["CKernels"], swiftSettings: optimized),
         // Finds terms in texts and scores texts, for guardrails.
@@ -81,6 +90,7 @@ let package = Package(
         .target(
             name: "Inference",
             dependencies: [
+                "ProcessSettings",
                 "AsyncLocks", "CKernels", "Files", "Grammar", "JSON", .product(name: "Logging", package: "swift-log"),
                 .product(name: "Metrics", package: "swift-metrics"),
             ],
@@ -89,21 +99,45 @@ let package = Package(
         .target(
             name: "ModelTools", dependencies: ["AsyncLocks", "CKernels", "Files", "Inference", "JSON"], swiftSettings: optimized),
         // The catalogue of models, and the folders of the installed ones.
-        .target(name: "ModelInstallation", dependencies: ["Inference"], swiftSettings: settings),
+        .target(name: "InstalledModels", dependencies: ["ProcessSettings", "Inference"], swiftSettings: settings),
         .target(
             name: "FoundationModels",
             dependencies: [
-                "AsyncLocks", "Grammar", "Inference", "JSON", "LanguageTable", "ModelInstallation", "ModelPrompts",
-                "TaggingAdapters", "TextScreening", "TraceFiles", "UniformTypeIdentifiers",
+                "ProcessSettings", .product(name: "Logging", package: "swift-log"),
+                "AsyncLocks", "Grammar", "Inference", "JSON", "LanguageTable", "InstalledModels", "ModelPrompts",
+                "TextScreening", "TraceFiles", "UniformTypeIdentifiers",
+                .target(name: "TaggingAdapters", condition: .when(traits: ["ContentTagging"])),
                 .product(name: "Tracing", package: "swift-distributed-tracing"),
-            ] + (hasMacros ? ["FoundationModelsMacros"] : []),
+            ] + [.target(name: "FoundationModelsMacros", condition: .when(traits: ["Macros"]))],
             // Programs test for the API of 2027 with `#if canImport(FoundationModels, _version: 2)`.
             swiftSettings: settings + [.unsafeFlags(["-user-module-version", "2"])]),
-        .target(name: "Embeddings", dependencies: ["Inference", "ModelInstallation"], swiftSettings: settings),
-        .target(name: "FoundationModelsGGUF", dependencies: ["FoundationModels", "Inference"], swiftSettings: settings),
+        .target(name: "Embeddings", dependencies: ["ProcessSettings", "Inference", "InstalledModels"], swiftSettings: settings),
+        // Models that count tokens and say how large their window is.
+        .target(name: "TokenCounts", dependencies: ["FoundationModels"], swiftSettings: settings),
+        .target(
+            name: "FoundationModelsGGUF", dependencies: ["FoundationModels", "Inference", "TokenCounts"], swiftSettings: settings),
+        .systemLibrary(
+            name: "CZlib", path: "Sources/Models/CZlib", pkgConfig: "zlib",
+            providers: [.apt(["zlib1g-dev"]), .yum(["zlib-devel"])]),
+        // Installs models: catalogue, hub, Python wheels.
+        .target(
+            name: "FoundationModelsInstallation",
+            dependencies: [
+                "AsyncLocks", "CZlib", "Files", "FoundationModels", "FoundationModelsGGUF", "Inference", "InstalledModels",
+                "JSON",
+                "ModelTools", "ProcessSettings",
+                .product(name: "AsyncHTTPClient", package: "async-http-client"),
+                .product(name: "Crypto", package: "swift-crypto"),
+                .product(name: "Logging", package: "swift-log"),
+                .product(name: "NIOCore", package: "swift-nio"),
+                .product(name: "NIOFoundationCompat", package: "swift-nio"),
+                .product(name: "Subprocess", package: "swift-subprocess"),
+            ],
+            swiftSettings: settings),
         .target(
             name: "FoundationModelsOpenAI",
             dependencies: [
+                "TokenCounts",
                 "FoundationModels", "JSON",
                 .product(name: "AsyncHTTPClient", package: "async-http-client"),
                 .product(name: "NIOCore", package: "swift-nio"), .product(name: "NIOHTTP1", package: "swift-nio"),
@@ -114,13 +148,14 @@ let package = Package(
         .target(
             name: "FoundationModelsTraining",
             dependencies: [
-                "AsyncLocks", "CKernels", "Files", "Inference", "JSON", "ModelInstallation", "ModelPrompts", "ModelTools",
+                "AsyncLocks", "CKernels", "Files", "Inference", "JSON", "InstalledModels", "ModelPrompts", "ModelTools",
             ],
             resources: [.embedInCode("Data/kept.txt")], swiftSettings: optimized),
         // Classifiers of texts.
         .target(
             name: "TextClassification",
             dependencies: [
+                "Reports",
                 "AsyncLocks", "Embeddings", "EvaluationCore", "Files", "FoundationModels", "Inference", "JSON", "Learning",
                 "Safety",
             ],
@@ -130,21 +165,26 @@ let package = Package(
         // Everything but the trait for tests, so that programs without tests do not depend on the testing library.
         .target(
             name: "EvaluationCore",
-            dependencies: ["Embeddings", "FoundationModels", "Grammar", "JSON", "ModelPrompts", "TabularData"],
+            dependencies: [
+                "Files", "Reports", "Safety", "Embeddings", "FoundationModels", "Grammar", "JSON", "ModelPrompts", "TabularData",
+            ],
             swiftSettings: settings),
         .target(name: "Evaluations", dependencies: ["EvaluationCore"], swiftSettings: settings),
         .target(
             name: "Safety",
             dependencies: [
+                "TokenCounts", .product(name: "Logging", package: "swift-log"),
                 "AsyncLocks", "FoundationModels", "Learning", "ModelPrompts", "TextScreening", "UniformTypeIdentifiers",
             ], swiftSettings: settings
         ),
         .target(
-            name: "FoundationModelsTesting", dependencies: ["FoundationModels", "UniformTypeIdentifiers"], swiftSettings: settings
+            name: "FoundationModelsTesting", dependencies: ["TokenCounts", "FoundationModels", "UniformTypeIdentifiers"],
+            swiftSettings: settings
         ),
         .target(
             name: "ContextKit",
             dependencies: [
+                "Reports", "TokenCounts", .product(name: "Logging", package: "swift-log"),
                 "AsyncLocks", "Embeddings", "Files", "FoundationModels", "FoundationModelsGGUF", "ModelPrompts", "TextSearch",
                 "TraceFiles",
                 .product(name: "GRDB", package: "GRDB.swift"),
@@ -153,6 +193,8 @@ let package = Package(
         .target(
             name: "Retrieval",
             dependencies: [
+                "TokenCounts", .product(name: "Logging", package: "swift-log"),
+                .product(name: "Subprocess", package: "swift-subprocess"),
                 "AsyncLocks", "Embeddings", "Files", "FoundationModels", "ModelPrompts", "TextSearch",
                 .product(name: "GRDB", package: "GRDB.swift"),
             ],
@@ -160,8 +202,10 @@ let package = Package(
         .executableTarget(
             name: "fm",
             dependencies: [
+                "FoundationModelsInstallation", "ProcessSettings", "Reports", "TokenCounts",
+                .product(name: "Subprocess", package: "swift-subprocess"), .product(name: "Logging", package: "swift-log"),
                 "AsyncLocks", "ContextKit", "Embeddings", "EvaluationCore", "Files", "FoundationModels", "FoundationModelsGGUF",
-                "FoundationModelsTraining", "Grammar", "Inference", "JSON", "ModelInstallation", "ModelPrompts", "ModelTools",
+                "FoundationModelsTraining", "Grammar", "Inference", "JSON", "InstalledModels", "ModelPrompts", "ModelTools",
                 "Retrieval", "Safety", "TextClassification", "TextScreening", "TextSearch",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
             ],
@@ -169,18 +213,19 @@ let package = Package(
         .executableTarget(
             name: "grammar-bench",
             dependencies: [
-                "Grammar", "Inference", "JSON", "ModelInstallation",
+                "Grammar", "Inference", "JSON", "InstalledModels",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
             ],
             path: "Benchmarks/Grammar", swiftSettings: settings),
         .executableTarget(
             name: "context-bench",
             dependencies: [
+                "TokenCounts",
                 "ContextKit", "Embeddings", "EvaluationCore", "FoundationModels", "FoundationModelsGGUF", "Retrieval", "Safety",
                 "TextSearch",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
-            ] + postgreSQL,
-            path: "Benchmarks/Context", exclude: ["Conversations"], swiftSettings: settingsWithDatabases),
+            ] + [.target(name: "FoundationModelsPostgreSQL", condition: .when(traits: ["PostgreSQL"]))],
+            path: "Benchmarks/Context", exclude: ["Conversations"], swiftSettings: settings),
         .executableTarget(
             name: "training-bench",
             dependencies: [
@@ -204,11 +249,22 @@ let package = Package(
         .target(name: "AllocationCounter", path: "Tests/AllocationCounter"),
         .testTarget(
             name: "EvaluationsTests",
-            dependencies: ["Embeddings", "Evaluations", "FoundationModels", "FoundationModelsTesting", "TabularData"],
+            dependencies: [
+                "EvaluationCore", "JSON", "Reports", "Embeddings", "Evaluations", "FoundationModels", "FoundationModelsTesting",
+                "TabularData",
+            ],
+            swiftSettings: settings),
+        .testTarget(
+            name: "FoundationModelsInstallationTests",
+            dependencies: [
+                "Files", "FoundationModels", "FoundationModelsInstallation", "Inference", "InstalledModels", "JSON",
+                "ProcessSettings", "TestSupport",
+            ],
             swiftSettings: settings),
         .testTarget(
             name: "SafetyTests",
             dependencies: [
+                "TokenCounts",
                 "FoundationModels", "FoundationModelsGGUF", "FoundationModelsTesting", "Safety", "TestSupport",
             ],
             swiftSettings: settings),
@@ -233,7 +289,7 @@ let package = Package(
         .testTarget(
             name: "InferenceTests",
             dependencies: [
-                "AllocationCounter", "CKernels", "Files", "Grammar", "Inference", "JSON", "ModelInstallation", "ModelTools",
+                "AllocationCounter", "CKernels", "Files", "Grammar", "Inference", "JSON", "InstalledModels", "ModelTools",
                 "TestSupport", .product(name: "Metrics", package: "swift-metrics"),
             ],
             resources: [.copy("Golden")], swiftSettings: settings),
@@ -243,8 +299,9 @@ let package = Package(
         .testTarget(
             name: "FoundationModelsTests",
             dependencies: [
+                "ProcessSettings", "TokenCounts",
                 "AsyncLocks", "FoundationModels", "FoundationModelsGGUF", "FoundationModelsOpenAI", "FoundationModelsTesting",
-                "Grammar", "Inference", "JSON", "ModelInstallation", "ModelPrompts", "TestSupport", "TextScreening",
+                "Grammar", "Inference", "JSON", "InstalledModels", "ModelPrompts", "TestSupport", "TextScreening",
                 "UniformTypeIdentifiers",
                 .product(name: "InMemoryTracing", package: "swift-distributed-tracing"),
                 .product(name: "NIOCore", package: "swift-nio"),
@@ -254,23 +311,27 @@ let package = Package(
         .testTarget(
             name: "ContextKitTests",
             dependencies: [
+                "Reports", "TokenCounts",
                 "AsyncLocks", "ContextKit", "Embeddings", "FoundationModels", "FoundationModelsGGUF", "FoundationModelsTesting",
                 "Inference", "ModelPrompts", "TestSupport", "TextSearch",
                 .product(name: "GRDB", package: "GRDB.swift"),
-            ] + postgreSQL,
-            swiftSettings: settingsWithDatabases),
+            ] + [.target(name: "FoundationModelsPostgreSQL", condition: .when(traits: ["PostgreSQL"]))],
+            swiftSettings: settings),
         .testTarget(
             name: "RetrievalTests",
             dependencies: [
+                "TokenCounts",
                 "ContextKit", "Embeddings", "FoundationModels", "FoundationModelsTesting", "Inference", "ModelPrompts",
                 "Retrieval", "TestSupport", "TextSearch",
                 .product(name: "GRDB", package: "GRDB.swift"),
-            ] + postgreSQL,
-            swiftSettings: settingsWithDatabases),
+            ] + [.target(name: "FoundationModelsPostgreSQL", condition: .when(traits: ["PostgreSQL"]))],
+            swiftSettings: settings),
         // Code like that of apps, with only the public API, in both language modes.
         .testTarget(
             name: "SourceCompatibilityTests",
-            dependencies: ["FoundationModels", "UniformTypeIdentifiers"] + (hasMacros ? ["Playgrounds"] : []),
+            dependencies: ["FoundationModels", "UniformTypeIdentifiers"] + [
+                .target(name: "Playgrounds", condition: .when(traits: ["Macros"]))
+            ],
             swiftSettings: [.swiftLanguageMode(.v6)]),
         .target(
             name: "SourceCompatibilitySwift5", dependencies: ["FoundationModels"], path: "Tests/SourceCompatibilitySwift5",
@@ -278,37 +339,23 @@ let package = Package(
         .testTarget(
             name: "fmTests",
             dependencies: [
-                "ContextKit", "Embeddings", "FoundationModels", "Inference", "ModelInstallation", "TestSupport", "fm",
+                "ProcessSettings", "Reports", "FoundationModelsInstallation",
+                "ContextKit", "Embeddings", "FoundationModels", "Inference", "InstalledModels", "TestSupport", "fm",
             ],
             swiftSettings: settings),
-    ],
-    cLanguageStandard: .gnu11
-)
-
-if hasPostgreSQL {
-    package.products.append(.library(name: "FoundationModelsPostgreSQL", targets: ["FoundationModelsPostgreSQL"]))
-    package.targets += [
+        // Archives and indexes on a PostgreSQL server. Without the trait, the module is empty, and libpq is not needed.
         .systemLibrary(
             name: "CPostgreSQL", pkgConfig: "libpq", providers: [.apt(["libpq-dev"]), .yum(["libpq-devel"]), .brew(["libpq"])]),
         .target(
             name: "FoundationModelsPostgreSQL",
-            dependencies: ["AsyncLocks", "CPostgreSQL", "ContextKit", "Embeddings", "Retrieval", "TextSearch"],
+            dependencies: [
+                "AsyncLocks", "ContextKit", "Embeddings", "Retrieval", "TextSearch",
+                .target(name: "CPostgreSQL", condition: .when(traits: ["PostgreSQL"])),
+            ],
             swiftSettings: settings),
-    ]
-}
-
-if hasMacros {
-    package.products.append(.library(name: "Playgrounds", targets: ["Playgrounds"]))
-    package.targets.append(.target(name: "Playgrounds", dependencies: ["FoundationModelsMacros"], swiftSettings: settings))
-    package.targets += ["Calculator", "Extraction", "FileSearch", "Profiles", "Streaming"].map { name in
-        .executableTarget(name: name, dependencies: ["FoundationModels"], path: "Examples/\(name)", swiftSettings: settings)
-    }
-    package.targets.append(
-        .executableTarget(
-            name: "session-bench",
-            dependencies: ["FoundationModels", .product(name: "ArgumentParser", package: "swift-argument-parser")],
-            path: "Benchmarks/Session", swiftSettings: settings))
-    package.targets.append(
+        .target(
+            name: "Playgrounds", dependencies: [.target(name: "FoundationModelsMacros", condition: .when(traits: ["Macros"]))],
+            swiftSettings: settings),
         .macro(
             name: "FoundationModelsMacros",
             dependencies: [
@@ -319,5 +366,44 @@ if hasMacros {
                 .product(name: "SwiftSyntaxBuilder", package: "swift-syntax"),
                 .product(name: "SwiftSyntaxMacros", package: "swift-syntax"),
             ],
-            swiftSettings: settings))
+            swiftSettings: settings),
+        .executableTarget(
+            name: "session-bench",
+            dependencies: ["FoundationModels", .product(name: "ArgumentParser", package: "swift-argument-parser")],
+            path: "Benchmarks/Session", swiftSettings: settings),
+    ],
+    cLanguageStandard: .gnu11
+)
+
+package.targets += ["Calculator", "Extraction", "FileSearch", "Profiles", "Streaming"].map { name in
+    .executableTarget(name: name, dependencies: ["FoundationModels"], path: "Examples/\(name)", swiftSettings: settings)
+}
+
+/// The folders of `Sources` say for whom a target is.
+let folders = [
+    // Modules with the names of Apple's, for programs that are written for Apple's systems too.
+    "Apple": [
+        "EvaluationCore", "Evaluations", "FoundationModels", "FoundationModelsMacros", "Playgrounds", "TabularData",
+        "UniformTypeIdentifiers",
+    ],
+    // Where answers come from: other models than the system's, their installation and training.
+    "Models": [
+        "FoundationModelsGGUF", "FoundationModelsInstallation", "FoundationModelsOpenAI", "FoundationModelsTesting",
+        "FoundationModelsTraining", "TokenCounts",
+    ],
+    // What apps build with models, and Apple has no name for.
+    "Apps": [
+        "CPostgreSQL", "ContextKit", "Embeddings", "FoundationModelsPostgreSQL", "Retrieval", "Safety", "TextClassification",
+    ],
+    // For this package alone: tokens from prompts, under constraints; model files.
+    "Engine": ["CKernels", "Grammar", "Inference", "InstalledModels", "ModelTools"],
+    // For this package alone: what several targets have in common.
+    "Support": [
+        "AsyncLocks", "Files", "GuardrailTable", "JSON", "LanguageTable", "Learning", "ModelPrompts", "ProcessSettings",
+        "Reports",
+        "TaggingAdapters", "TextScreening", "TextSearch", "TraceFiles",
+    ],
+]
+for (folder, names) in folders {
+    for target in package.targets where names.contains(target.name) { target.path = "Sources/\(folder)/\(target.name)" }
 }

@@ -1,6 +1,6 @@
 // Measures the products and the attention of one instruction set alone, without a model, and prints Markdown tables.
 //
-//     clang -O2 -ISources/CKernels/include Sources/CKernels/*.c Benchmarks/kernels.c -o kernels -lm -lpthread
+//     clang -O2 -ISources/Engine/CKernels/include Sources/Engine/CKernels/*.c Benchmarks/kernels.c -o kernels -lm -lpthread
 //     ./kernels [THREADS]
 //
 // Products: 512 rows of 1,536 columns, which fit in the cache, on one thread. Attention: the last token or the last 256 tokens of a

@@ -1,11 +1,12 @@
 import ContextKit
 import Foundation
 import FoundationModels
+import TokenCounts
 import FoundationModelsGGUF
 import Synchronization
 
 /// A model with scripted responses that simulates a KV cache and counts recomputed tokens.
-struct ReplayModel: WindowedLanguageModel {
+struct ReplayModel: TokenCounting {
     final class Script: Sendable, Hashable {
         let reply = Mutex("")
         /// The transcript of the last request, including its response.

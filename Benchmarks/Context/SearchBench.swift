@@ -4,8 +4,8 @@ import Foundation
 import Retrieval
 import TextSearch
 
-#if POSTGRESQL
-    import FoundationModelsPostgreSQL
+#if PostgreSQL
+import FoundationModelsPostgreSQL
 #endif
 
 /// Builds an index of generated passages and measures searches in it.
@@ -101,10 +101,10 @@ func benchIndex(
     _ place: String, model: any EmbeddingModel
 ) async throws -> SearchIndex {
     if place.hasPrefix("postgresql:") {
-        #if POSTGRESQL
-            return try await SearchIndex(postgreSQL: place, schema: "bench", model: model)
+        #if PostgreSQL
+        return try await SearchIndex(postgreSQL: place, schema: "bench", model: model)
         #else
-            throw ValidationError("this program was built without PostgreSQL")
+        throw ValidationError("this program was built without PostgreSQL")
         #endif
     }
     return try await SearchIndex(url: URL(filePath: place), model: model)

@@ -3,7 +3,7 @@ import Foundation
 import Grammar
 import Inference
 import JSON
-import ModelInstallation
+import InstalledModels
 
 /// A schema and valid documents as token sequences.
 struct Case {

@@ -1,4 +1,5 @@
 import FoundationModels
+import TokenCounts
 import FoundationModelsTesting
 import Synchronization
 import Testing
@@ -10,7 +11,7 @@ struct AnswerTests {
     @Generable struct Article { var title: String }
 
     /// A model that writes a text and may then throw an error.
-    private struct Writer: WindowedLanguageModel {
+    private struct Writer: TokenCounting {
         final class Log: Sendable { let hasCountedSchema = Mutex(false) }
 
         var text: String

@@ -7,8 +7,8 @@ import Testing
 
 @testable import ContextKit
 
-#if POSTGRESQL
-    import FoundationModelsPostgreSQL
+#if PostgreSQL
+import FoundationModelsPostgreSQL
 #endif
 
 /// Tests that conversations survive the end of a program, full disks and damaged files.
@@ -21,10 +21,10 @@ struct ArchiveTests {
 
     /// An archive in a file, or in a schema of the name of the file's folder.
     private static func archive(_ file: URL, _ database: TestDatabase) throws -> ConversationArchive {
-        #if POSTGRESQL
-            if let server = database.server {
-                return try ConversationArchive(postgreSQL: server, schema: file.deletingLastPathComponent().lastPathComponent)
-            }
+        #if PostgreSQL
+        if let server = database.server {
+            return try ConversationArchive(postgreSQL: server, schema: file.deletingLastPathComponent().lastPathComponent)
+        }
         #endif
         return try ConversationArchive(url: file)
     }

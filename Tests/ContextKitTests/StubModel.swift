@@ -1,11 +1,12 @@
 import ContextKit
 import Foundation
 import FoundationModels
+import TokenCounts
 import FoundationModelsTesting
 import Synchronization
 
 /// A model that counts words as tokens, returns the text of a closure and enforces its window like a real model.
-struct StubModel: WindowedLanguageModel {
+struct StubModel: TokenCounting {
     final class Brain: Sendable, Hashable {
         let answer: @Sendable (Transcript) async throws -> String
         let requests = Mutex<[Transcript]>([])
@@ -81,7 +82,7 @@ extension Transcript {
 }
 
 /// A scripted model with a window.
-struct Counting: WindowedLanguageModel {
+struct Counting: TokenCounting {
     let base: ScriptedLanguageModel
 
     var contextSize: Int { 1_000 }

@@ -2,7 +2,7 @@ import Foundation
 import FoundationModelsGGUF
 import Grammar
 import Inference
-import ModelInstallation
+import InstalledModels
 import TestSupport
 import Testing
 

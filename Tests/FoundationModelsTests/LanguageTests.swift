@@ -75,7 +75,7 @@ struct LanguageTests {
     func noLanguage() throws {
         let check = check("en")
         var lines: [String] = []
-        for folder in ["Sources/FoundationModels", "Sources/CKernels", "Tests/FoundationModelsTests", "scripts"] {
+        for folder in ["Sources/Apple/FoundationModels", "Sources/Engine/CKernels", "Tests/FoundationModelsTests", "scripts"] {
             let root = Self.folder.deletingLastPathComponent().deletingLastPathComponent().appending(path: folder)
             let files = FileManager.default.enumerator(at: root, includingPropertiesForKeys: nil)
             while let file = files?.nextObject() as? URL {

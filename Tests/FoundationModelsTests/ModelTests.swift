@@ -3,7 +3,7 @@ import Foundation
 import FoundationModelsGGUF
 import FoundationModelsTesting
 import Inference
-import ModelInstallation
+import InstalledModels
 import Observation
 import Synchronization
 import TestSupport

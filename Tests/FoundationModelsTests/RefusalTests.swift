@@ -1,7 +1,7 @@
 import Foundation
 import FoundationModelsGGUF
 import Inference
-import ModelInstallation
+import InstalledModels
 import Testing
 
 @testable import FoundationModels

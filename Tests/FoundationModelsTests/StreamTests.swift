@@ -270,9 +270,9 @@ struct StreamTests {
 
     @Test("the module has version 2, and pictures of saved transcripts have their bytes") func picturesAndVersion() throws {
         #if canImport(FoundationModels, _version: 2)
-            let isNew = true
+        let isNew = true
         #else
-            let isNew = false
+        let isNew = false
         #endif
         #expect(isNew)
         let file = FileManager.default.temporaryDirectory.appendingPathComponent(UUID().uuidString + ".png")

@@ -1,7 +1,7 @@
 import Foundation
 import FoundationModelsTesting
 import Inference
-import ModelInstallation
+import InstalledModels
 import Synchronization
 import TestSupport
 import Testing

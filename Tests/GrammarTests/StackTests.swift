@@ -15,8 +15,11 @@ import Testing
             isDone.signal()
         }
         // Optimised code has smaller frames, so that 192 KB stand for the 512 KB of a debug build.
-        let isOptimized = ProcessInfo.processInfo.environment["FM_OPTIMIZED_TESTS"] != nil
-        thread.stackSize = (isOptimized ? 192 : 512) << 10
+        #if OptimizedTests
+        thread.stackSize = 192 << 10
+        #else
+        thread.stackSize = 512 << 10
+        #endif
         thread.start()
         isDone.wait()
         if let error = failure.withLock({ $0 }) { throw error }

@@ -5,7 +5,7 @@ import TestSupport
 import Testing
 
 @testable import Inference
-@testable import ModelInstallation
+@testable import InstalledModels
 
 /// Constrained generation with a real model.
 @Suite struct ConstrainedTests {

@@ -78,10 +78,10 @@ struct FileWriterTests {
         #expect("\(try #require(missing))" == "Cannot write \(path): No such file or directory.")
         #expect("\(FileError("x", code: ENOSPC))".hasPrefix("Cannot write x: the disk is full: "))
         #if os(Linux)
-            // Every write to this device ends as on a full disk.
-            let full = try FileWriter(folder.path + "/a", continuing: "/dev/full")
-            let error = #expect(throws: FileError.self) { try full.write(Data(count: 100)) }
-            #expect(error?.code == ENOSPC)
+        // Every write to this device ends as on a full disk.
+        let full = try FileWriter(folder.path + "/a", continuing: "/dev/full")
+        let error = #expect(throws: FileError.self) { try full.write(Data(count: 100)) }
+        #expect(error?.code == ENOSPC)
         #endif
         #expect(try folder.names.isEmpty)
     }

@@ -1,5 +1,5 @@
 import Foundation
-import ModelInstallation
+import InstalledModels
 import TestSupport
 import Testing
 

@@ -1,6 +1,6 @@
 import Foundation
 import Inference
-import ModelInstallation
+import InstalledModels
 import Testing
 
 /// Files recorded by Tests/Tools/record_golden.py.

@@ -4,7 +4,7 @@ import Synchronization
 import Testing
 
 @testable import Inference
-@testable import ModelInstallation
+@testable import InstalledModels
 
 /// Compares real models with results of llama.cpp (`Tests/Tools/record_models.py`): the next tokens after 25 prompts,
 /// and the perplexity of 4,000 tokens of text. Models that are not installed are skipped: `fm model pull` installs the

@@ -3,29 +3,29 @@ import FoundationModels
 @Generable
 struct Settings: Equatable {
     #if os(Linux) || FREEBSD
-        var linux: Int
+    var linux: Int
     #elseif os(macOS)
-        var macOS: Int
+    var macOS: Int
     #else
-        var other: Int
+    var other: Int
     #endif
     var name: String
     #if compiler(<5)
-        var old: Int
+    var old: Int
     #else
-        #if !DEBUG
-            @Guide(description: "Only in releases")
-            let release: Bool
-        #endif
-        #if DEBUG
-            let debug: Bool
-        #endif
+    #if !DEBUG
+    @Guide(description: "Only in releases")
+    let release: Bool
+    #endif
+    #if DEBUG
+    let debug: Bool
+    #endif
     #endif
     #if NEVER
-        struct PartiallyGenerated {}
+    struct PartiallyGenerated {}
     #endif
     #if canImport(Nothing)
-        static let shared = 1
+    static let shared = 1
     #endif
 }
 
@@ -33,9 +33,9 @@ struct Settings: Equatable {
 enum Level {
     case low
     #if NEVER
-        case never(Int)
+    case never(Int)
     #else
-        case high
+    case high
     #endif
 }
 
@@ -43,9 +43,9 @@ enum Level {
 enum Event: Equatable {
     case start(Int)
     #if swift(>=5)
-        case stop
+    case stop
     #endif
     #if arch(imaginary)
-        case start(String)
+    case start(String)
     #endif
 }

@@ -10,8 +10,8 @@ import TextSearch
 
 @testable import Retrieval
 
-#if POSTGRESQL
-    import FoundationModelsPostgreSQL
+#if PostgreSQL
+import FoundationModelsPostgreSQL
 #endif
 
 struct SearchIndexTests {
@@ -22,12 +22,12 @@ struct SearchIndexTests {
         _ folder: TemporaryFolder, in database: TestDatabase = .sqlite, model: WordEmbedder? = nil,
         _ configuration: SearchIndex.Configuration = .init()
     ) async throws -> SearchIndex {
-        #if POSTGRESQL
-            if let server = database.server {
-                return try await SearchIndex(
-                    postgreSQL: server, schema: folder.url.lastPathComponent, model: model ?? self.model,
-                    configuration: configuration)
-            }
+        #if PostgreSQL
+        if let server = database.server {
+            return try await SearchIndex(
+                postgreSQL: server, schema: folder.url.lastPathComponent, model: model ?? self.model,
+                configuration: configuration)
+        }
         #endif
         return try await SearchIndex(
             url: folder.url.appendingPathComponent("test.index"), model: model ?? self.model, configuration: configuration)
@@ -36,11 +36,11 @@ struct SearchIndexTests {
     private func reader(_ folder: TemporaryFolder, in database: TestDatabase, model: WordEmbedder? = nil) async throws
         -> SearchIndex
     {
-        #if POSTGRESQL
-            if let server = database.server {
-                return try await SearchIndex(
-                    readingFromPostgreSQL: server, schema: folder.url.lastPathComponent, model: model ?? self.model)
-            }
+        #if PostgreSQL
+        if let server = database.server {
+            return try await SearchIndex(
+                readingFromPostgreSQL: server, schema: folder.url.lastPathComponent, model: model ?? self.model)
+        }
         #endif
         return try await SearchIndex(
             readingFrom: folder.url.appendingPathComponent("test.index"), model: model ?? self.model)

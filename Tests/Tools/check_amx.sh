@@ -3,7 +3,7 @@
 # Needs clang and a processor with AVX-512 VNNI. Arguments are options of the compiler.
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
-kernels=$here/../../Sources/CKernels
+kernels=$here/../../Sources/Engine/CKernels
 build=$(mktemp -d)
 trap 'rm -rf "$build"' EXIT
 clang -std=gnu11 -O2 -I"$kernels/include" -DCK_EMULATED_TILES -DSET=CK_AMX -DEQUAL=CK_AVX512 "$@" \

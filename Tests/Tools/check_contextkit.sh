@@ -9,7 +9,7 @@ trap 'rm -rf "$work"' EXIT
 set -- -I "$build/Modules" \
     -Xcc -fmodule-map-file=.build/checkouts/GRDB.swift/Sources/GRDBSQLite/module.modulemap \
     -Xcc "-fmodule-map-file=$build/CKernels.build/module.modulemap" -Xcc "-fmodule-map-file=$build/LanguageTable.build/module.modulemap" -Xcc "-fmodule-map-file=$build/GuardrailTable.build/module.modulemap" -Xcc "-fmodule-map-file=$build/TaggingAdapters.build/module.modulemap"
-find Sources/ContextKit -name '*.swift' >"$work/sources"
+find Sources/Apps/ContextKit -name '*.swift' >"$work/sources"
 # shellcheck disable=SC2046
 swiftc -typecheck -swift-version 6 -package-name elsewhere -warnings-as-errors \
     -enable-upcoming-feature InternalImportsByDefault -enable-upcoming-feature MemberImportVisibility \

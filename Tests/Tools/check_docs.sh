@@ -12,12 +12,12 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 target=$(swift -print-target-info | sed -n 's/.*"unversionedTriple": *"\([^"]*\)".*/\1/p' | head -1)
 set -- -target "$target" -I "$build/Modules"
-for map in Sources/CPostgreSQL/module.modulemap "$build"/*.build/module.modulemap .build/checkouts/*/Sources/*/module.modulemap .build/checkouts/*/Sources/*/include/module.modulemap; do
+for map in Sources/*/*/module.modulemap "$build"/*.build/module.modulemap .build/checkouts/*/Sources/*/module.modulemap .build/checkouts/*/Sources/*/include/module.modulemap; do
     [ -f "$map" ] && set -- "$@" -Xcc "-fmodule-map-file=$map"
 done
 if flags=$(pkg-config --cflags libpq 2>/dev/null); then for flag in $flags; do set -- "$@" -Xcc "$flag"; done; fi
 status=0
-for catalogue in Sources/*/Documentation.docc; do
+for catalogue in Sources/*/*/Documentation.docc; do
     module=$(basename "$(dirname "$catalogue")")
     [ -f "$build/Modules/$module.swiftmodule" ] || continue
     mkdir -p "$work/$module"

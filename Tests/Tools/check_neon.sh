@@ -3,7 +3,7 @@
 # Needs clang, qemu-user and gcc-aarch64-linux-gnu (for its C library and linker).
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
-kernels=$here/../../Sources/CKernels
+kernels=$here/../../Sources/Engine/CKernels
 build=$(mktemp -d)
 trap 'rm -rf "$build"' EXIT
 for file in scalar neon pack quants experts recurrent parallel pool dispatch; do

@@ -5,7 +5,7 @@
 #   check_sanitized.sh undefined    undefined behaviour, about ten minutes: the unrolled kernels take long to compile
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
-kernels=$here/../../Sources/CKernels
+kernels=$here/../../Sources/Engine/CKernels
 build=$(mktemp -d)
 trap 'rm -rf "$build"' EXIT
 case ${1:-address} in

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Compares the quantisation of rows with ggml's, type by type: compare_types.py LIBCKERNELS.so MODEL-F16.gguf [IMATRIX.gguf]
 
-LIBCKERNELS.so is Sources/CKernels as a shared library (clang -O2 -fPIC -shared -ISources/CKernels/include Sources/CKernels/*.c -lm).
+LIBCKERNELS.so is Sources/Engine/CKernels as a shared library (clang -O2 -fPIC -shared -ISources/Engine/CKernels/include Sources/Engine/CKernels/*.c -lm).
 For rows of several matrices of the model: the square error, weighted with the importance, as a share of ggml's, and microseconds per
 1,000 numbers of one thread. Needs llama-cpp-python and gguf.
 """

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes Sources/Retrieval/HTMLEntityTable.swift: the named character references of the HTML standard, from Python's html.entities.html5.
+"""Writes Sources/Apps/Retrieval/HTMLEntityTable.swift: the named character references of the HTML standard, from Python's html.entities.html5.
 
     python3 Tests/Tools/html_entities.py
 """
@@ -31,6 +31,6 @@ for word in words:
     line += word + " "
 lines.append(line.rstrip())
 text = HEAD + "".join(f"        {line}\\\n" for line in lines[:-1]) + f"        {lines[-1]}\n" + '        """\n}\n'
-path = pathlib.Path(__file__).resolve().parents[2] / "Sources/Retrieval/HTMLEntityTable.swift"
+path = pathlib.Path(__file__).resolve().parents[2] / "Sources/Apps/Retrieval/HTMLEntityTable.swift"
 path.write_text(text)
 print(f"{sum(map(len, names.values()))} names with a semicolon, {len(html5)} in all, {len(words)} values, {len(text)} bytes")

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Trains the table with which FoundationModels identifies languages, and writes the sentences of the tests.
 
-    Tests/Tools/train_languages.py FOLDER Sources/LanguageTable/languages.bin Tests/FoundationModelsTests/Languages/sentences.tsv
+    Tests/Tools/train_languages.py FOLDER Sources/Support/LanguageTable/languages.bin Tests/FoundationModelsTests/Languages/sentences.tsv
 
 The folder has `sentences.tsv.gz`, `word-pairs.tsv.gz` and `single-words.tsv.gz`: lines of a language code, a tab and a text. A linear
 classifier (softmax regression) over hashed sequences of one to five letters and words is trained on sentences, on parts of them, on

@@ -5,7 +5,7 @@
     context-bench recall … --words --features SET.words.jsonl
     context-bench recall --model FILE --stories first --conversations 3 --evidence 2 --features first.features.jsonl   (also second, --words)
     Tests/Tools/train_recall.py --meaning SET.features.jsonl … --words SET.words.jsonl … \\
-        --stories first.features.jsonl first.words.jsonl second.features.jsonl second.words.jsonl > Sources/ContextKit/Recall/RecallWeights.swift
+        --stories first.features.jsonl first.words.jsonl second.features.jsonl second.words.jsonl > Sources/Apps/ContextKit/Recall/RecallWeights.swift
 
 Logistic regressions with a penalty on the squares of the weights. The report on standard error is of cross-validation: each
 conversation is judged by models that were trained without it. Needs NumPy.

@@ -1,7 +1,7 @@
 import Foundation
 import FoundationModels
 import Inference
-import ModelInstallation
+import InstalledModels
 import TestSupport
 import Testing
 

@@ -1,7 +1,7 @@
 import Embeddings
 import Foundation
 import Inference
-import ModelInstallation
+import InstalledModels
 import TestSupport
 import Testing
 

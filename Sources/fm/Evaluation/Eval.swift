@@ -6,7 +6,7 @@ import Foundation
 import FoundationModels
 import FoundationModelsGGUF
 import Inference
-import ModelInstallation
+import InstalledModels
 import Safety
 import Synchronization
 

@@ -3,7 +3,7 @@ import Foundation
 import FoundationModels
 import FoundationModelsGGUF
 import Inference
-import ModelInstallation
+import InstalledModels
 import Synchronization
 
 struct Play: AsyncParsableCommand {

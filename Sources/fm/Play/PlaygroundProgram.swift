@@ -139,11 +139,15 @@ struct PlaygroundProgram {
         let products = Self.products.filter { used.contains($0[...]) }.map {
             ".product(name: \"\($0)\", package: \"\(library.lastPathComponent.lowercased())\")"
         }
+        let traits =
+            ["ContentTagging"] + (usesMacros ? ["Macros"] : [])
+            + (used.contains("FoundationModelsPostgreSQL") ? ["PostgreSQL"] : [])
         sources["../../Package.swift"] = """
             // swift-tools-version: 6.2
             import PackageDescription
             let package = Package(
-                name: "\(name)", platforms: [.macOS(.v26)], dependencies: [.package(path: "\(library.path)")],
+                name: "\(name)", platforms: [.macOS(.v26)],
+                dependencies: [.package(path: "\(library.path)", traits: [\(traits.map { "\"\($0)\"" }.joined(separator: ", "))])],
                 targets: [
                     .executableTarget(
                         name: "\(name)", dependencies: [\(products.joined(separator: ", "))],
@@ -157,8 +161,6 @@ struct PlaygroundProgram {
             try versions.write(to: folder.appending(path: "Package.resolved"))
         }
         var environment = ProcessInfo.processInfo.environment
-        if !used.contains("FoundationModelsPostgreSQL") { environment["FM_WITHOUT_POSTGRESQL"] = "1" }
-        environment["FM_WITHOUT_MACROS"] = usesMacros ? nil : "1"
         let modules = cache.appending(path: "build")
         let isFirst = !FileManager.default.fileExists(atPath: modules.path)
         let build = Subprocess.run(
@@ -166,7 +168,7 @@ struct PlaygroundProgram {
                 library.appending(path: "scripts/build").path,
                 "Building \(files[0])" + (isFirst ? " (the first time takes a few minutes)" : ""),
                 "--package-path", folder.path, "--scratch-path", modules.path, "--product", name,
-            ], environment: environment)
+            ])
         guard build.status == 0 else { throw EvalError("“\(files[0])” was not built.", code: 1) }
         self.blocks = blocks
         executable = modules.appending(path: "debug/\(name)").path

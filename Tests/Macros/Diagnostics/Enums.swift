@@ -23,9 +23,9 @@ enum Labels {
 enum ConditionalCases {
     case a
     #if DEBUG
-        case a
+    case a
     #elseif canImport(FoundationModels)
-        // expected-error@-3:5 {{'@Generable' cannot evaluate this '#if'; put it around the type.}}
-        case b
+    // expected-error@-3:5 {{'@Generable' cannot evaluate this '#if'; put it around the type.}}
+    case b
     #endif
 }

@@ -16,7 +16,7 @@ struct Untyped {
     var generatedContent: Int
     // expected-error@-1:9 {{'generatedContent' is the name of a member that '@Generable' adds; use another name.}}
     #if DEBUG
-        static let level = 1
+    static let level = 1
     #endif
 }
 
@@ -24,12 +24,12 @@ struct Untyped {
 struct Conditional {
     var name: String
     #if canImport(FoundationModels)
-        // expected-error@-1:5 {{'@Generable' cannot evaluate this '#if'; put it around the type.}}
-        var level: Int
+    // expected-error@-1:5 {{'@Generable' cannot evaluate this '#if'; put it around the type.}}
+    var level: Int
     #endif
     #if canImport(FoundationModels)
-        var computed: Int { 1 }
-        var notGenerated = 1
+    var computed: Int { 1 }
+    var notGenerated = 1
     #endif
 }
 

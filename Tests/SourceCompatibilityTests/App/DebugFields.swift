@@ -7,23 +7,23 @@ struct Diagnosis: Equatable {
     var summary: String
 
     #if DEBUG
-        @Guide(description: "How the answer was found")
-        var reasoning: String
+    @Guide(description: "How the answer was found")
+    var reasoning: String
     #endif
 
     #if os(Linux)
-        var package: String?
+    var package: String?
     #elseif os(macOS) || os(iOS)
-        var bundle: String?
+    var bundle: String?
     #endif
 
     @Generable
     enum Cause: String {
         case network, storage
         #if os(watchOS)
-            case battery
+        case battery
         #else
-            case memory
+        case memory
         #endif
     }
 
@@ -31,9 +31,9 @@ struct Diagnosis: Equatable {
 
     var lines: [String] {
         #if DEBUG
-            [summary, reasoning]
+        [summary, reasoning]
         #else
-            [summary]
+        [summary]
         #endif
     }
 }

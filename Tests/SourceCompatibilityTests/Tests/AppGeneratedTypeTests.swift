@@ -63,14 +63,14 @@ struct AppGeneratedTypeTests {
     func conditions() throws {
         let order = try JSON(encoding: Diagnosis.generationSchema)["x-order"]
         #if DEBUG
-            let first: [JSON] = ["summary", "reasoning"]
+        let first: [JSON] = ["summary", "reasoning"]
         #else
-            let first: [JSON] = ["summary"]
+        let first: [JSON] = ["summary"]
         #endif
         #if os(Linux)
-            #expect(order == .array(first + ["package", "cause"]))
+        #expect(order == .array(first + ["package", "cause"]))
         #else
-            #expect(order?.elements?.starts(with: first) == true)
+        #expect(order?.elements?.starts(with: first) == true)
         #endif
         #expect(try Diagnosis.Cause(GeneratedContent("memory")) == .memory)
     }

@@ -240,13 +240,13 @@ struct AppSchemaTests {
     }
 
     #if swift(>=6)
-        @Test("[B2] bare-slash regex patterns")
-        func bareSlashes() throws {
-            let properties = try #require(try JSON(encoding: LicencePlate.generationSchema)["properties"])
-            #expect(properties["district"] == ["type": "string", "pattern": "[A-Z]{1,3}"])
-            #expect(properties["suffix"] == ["type": "string", "pattern": "E|H"])
-            #expect(properties["number"]?["description"] == "Letters, then digits")
-        }
+    @Test("[B2] bare-slash regex patterns")
+    func bareSlashes() throws {
+        let properties = try #require(try JSON(encoding: LicencePlate.generationSchema)["properties"])
+        #expect(properties["district"] == ["type": "string", "pattern": "[A-Z]{1,3}"])
+        #expect(properties["suffix"] == ["type": "string", "pattern": "E|H"])
+        #expect(properties["number"]?["description"] == "Letters, then digits")
+    }
     #endif
 
     @Test("[B1] nested enums are choices of strings, enums with payloads are unions")

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Trains the table with which the guardrail scores texts, and prints its quality.
 
-    Tests/Tools/Guardrail/train.py Sources/GuardrailTable/guardrail.bin Tests/TextScreeningTests/Texts/scores.tsv
+    Tests/Tools/Guardrail/train.py Sources/Support/GuardrailTable/guardrail.bin Tests/TextScreeningTests/Texts/scores.tsv
 
 Trained on samples.jsonl.gz (comments and prompts with labels; see LICENSE-samples), on requests.py and on the words of lexicon.txt.
 The model is linear: for "unsafe" and for each category a weight for each word, pair of words, and sequence of two to five letters of a

@@ -1,0 +1,233 @@
+package import Foundation
+internal import Inference
+internal import InstalledModels
+internal import ModelPrompts
+internal import Synchronization
+
+/// A model file and its configuration, shared by the system model and models from files.
+package struct LocalModel: Hashable, Sendable {
+    package var path: String
+    /// The maximum number of tokens in a conversation; the model's own context length may be smaller.
+    package var maximumContext: Int
+    /// The path of a low-rank adapter; nil for the base model.
+    package var adapter: String?
+    /// Whether the model is used for content tagging, with the adapter of this package if there is one for the model and no other is
+    /// selected.
+    package var isTagging = false
+    /// Whether prompts and text responses are checked for safety.
+    package var checksText = true
+    /// Whether requests for values of a schema are checked even where texts are not.
+    package var checksValues = true
+    /// Whether tool calls end after rounds with identical calls and outputs; nil if the defaults of the model decide.
+    package var repetitionOption: Bool?
+    /// The format of keys and values in the KV cache. `FM_CACHE_BITS=8` selects 8 bits for models that select none.
+    var cacheFormat: CacheFormat
+    /// Whether generation stops when the response repeats itself endlessly. `FM_LOOPS=1` disables this.
+    package var detectsLoops = ProcessInfo.processInfo.environment["FM_LOOPS"] != "1"
+
+    package init(
+        path: String, maximumContext: Int, adapter: String? = nil, isTagging: Bool = false, checksText: Bool = true,
+        stopsRepeatedCalls: Bool? = nil, cacheBits: Int? = nil
+    ) {
+        self.path = path
+        let bits = cacheBits.map { "\($0)" } ?? ProcessInfo.processInfo.environment["FM_CACHE_BITS"]
+        cacheFormat = bits == "8" ? .int8 : .binary16
+        self.adapter = adapter
+        self.maximumContext = maximumContext
+        self.isTagging = isTagging
+        self.checksText = checksText
+        repetitionOption = stopsRepeatedCalls
+    }
+
+    /// The properties of the model that its file declares, read without loading the model.
+    package struct Description: Sendable {
+        package var name: String
+        package var contextLength: Int
+        /// Empty if unknown.
+        package var languages: Set<Locale.Language>
+        package var canThink = false
+        /// Whether there is a complete file of a model that runs here.
+        package var isUsable = true
+    }
+
+    /// With the identities of the files that they were read from.
+    private static let descriptions = Mutex<[String: (identity: UInt64?, description: Description)]>([:])
+
+    /// Read once for each file, and again after it was replaced. A file that cannot be read has its own name, and nothing else is
+    /// known of it; if there is no file, the description is that of the default model.
+    package var description: Description {
+        let identity = GGUFFile.identity(ofModel: path)
+        if let known = Self.descriptions.withLock({ $0[path] }), identity != nil, known.identity == identity {
+            return known.description
+        }
+        let made: Description
+        do {
+            let summary = try ModelSummary(path: path)
+            made = Description(
+                name: summary.name, contextLength: summary.contextLength,
+                languages: Set(summary.languages.map { Locale.Language(identifier: $0) }), canThink: summary.canThink)
+        } catch {  // requests throw an error about the file
+            guard FileManager.default.fileExists(atPath: path) else {
+                return Description(
+                    name: ModelCatalogue.standard.title, contextLength: 32_768,
+                    languages: Set(ModelCatalogue.standard.languages.map { Locale.Language(identifier: $0) }), isUsable: false)
+            }
+            let name = URL(fileURLWithPath: path).deletingPathExtension().lastPathComponent
+            made = Description(name: name, contextLength: maximumContext, languages: [], isUsable: false)
+            // Whether a file may be read changes without a change of the file.
+            if case .unreadable = error { return made }
+        }
+        Self.descriptions.withLock { $0[path] = (identity, made) }
+        return made
+    }
+
+    /// The model's capabilities besides text generation.
+    package var capabilities: LanguageModelCapabilities {
+        LanguageModelCapabilities([.guidedGeneration, .toolCalling] + (description.canThink ? [.reasoning] : []))
+    }
+
+    package var contextSize: Int { min(maximumContext, description.contextLength) }
+
+    /// Whether tool calls end after rounds with identical calls and outputs.
+    var stopsRepeatedCalls: Bool {
+        get async {
+            if let repetitionOption { return repetitionOption }
+            // Asked after the model has generated calls, so that it is in memory; if not, the request reports it.
+            return (try? await lease().model.defaults.policy.repeatsToolCalls) ?? false
+        }
+    }
+
+    /// The model in memory, for one request. An adapter is used beside its weights where possible, so that sessions with different
+    /// adapters share them; otherwise the model is loaded again with the adapter merged into the weights.
+    ///
+    /// - Parameter isPrewarm: whether loading goes on if the task is cancelled.
+    /// - Throws: ``SystemLanguageModel/Error/assetsUnavailable(_:)`` if there is no usable file, or `CancellationError`.
+    func lease(isPrewarm: Bool = false) async throws -> ModelLease<LoadedModel> {
+        if let adapter, Self.merged.withLock({ $0.contains([path, adapter]) }) {
+            return try await lease(merging: adapter, isPrewarm)
+        }
+        // The plain model is released before the other one is loaded, so that both need not fit into memory.
+        let (plain, adapter) = try await plainModel(isPrewarm)
+        if let plain { return plain }
+        return try await lease(merging: adapter, isPrewarm)
+    }
+
+    /// The model without an adapter in its weights, or the adapter that must be merged into them.
+    private func plainModel(_ isPrewarm: Bool) async throws -> (ModelLease<LoadedModel>?, adapter: String?) {
+        let plain = try await lease(merging: nil, isPrewarm)
+        guard let adapter = try adapterPath(for: plain.model), try await self.adapter(for: plain.model) == nil else {
+            return (plain, nil)
+        }
+        Self.merged.withLock { _ = $0.insert([path, adapter]) }
+        return (nil, adapter)
+    }
+
+    private func lease(merging adapter: String?, _ isPrewarm: Bool) async throws -> ModelLease<LoadedModel> {
+        do {
+            return try await ModelPool.shared.lease(
+                path: path, adapter: adapter, defaults: ModelCatalogue.defaults, isPrewarm: isPrewarm)
+        } catch let error as CancellationError {
+            throw error
+        } catch {
+            let missing = !FileManager.default.fileExists(atPath: path)
+            throw SystemLanguageModel.Error.assetsUnavailable(
+                .init(
+                    debugDescription: missing
+                        ? "There is no model at \(path). Put a GGUF file there, or name another one with FM_MODEL."
+                        : "\(error)"))
+        }
+    }
+
+    /// Frees the models that no request is using, and the caches of sessions that are gone.
+    package static func releaseUnused() { ModelPool.shared.releaseIdle() }
+
+    /// Model files and adapters that must be merged into their weights.
+    private static let merged = Mutex<Set<[String]>>([])
+
+    /// The file of the adapter to use with the model in memory; nil for none.
+    private func adapterPath(for model: LoadedModel) throws -> String? {
+        if adapter != nil || !isTagging { return adapter }
+        guard let fingerprint = model.fingerprint else {
+            throw SystemLanguageModel.Error.assetsUnavailable(
+                .init(
+                    debugDescription:
+                        "The model file \(path) cannot be read: which adapter for content tagging it needs is not known."))
+        }
+        return try TaggingAdapter.path(for: fingerprint)
+    }
+
+    /// The adapter to use beside the weights of a model that ``lease(isPrewarm:)`` returned; nil if there is none.
+    func adapter(for model: LoadedModel) async throws -> LowRankAdapter? {
+        guard !model.hasMergedAdapter, let adapter = try adapterPath(for: model) else { return nil }
+        do { return try await model.adapter(path: adapter) } catch {
+            throw SystemLanguageModel.Error.assetsUnavailable(.init(debugDescription: "\(error)"))
+        }
+    }
+
+    /// The number of tokens that the engine processes for a conversation.
+    package func tokenCount(_ entries: [Transcript.Entry]) async throws -> Int {
+        do {
+            let lease = try await lease()
+            let model = lease.model
+            return try model.tokens(
+                for: TranscriptRenderer(self, model).prompt(for: entries), addGenerationPrompt: entries.isWaiting
+            ).count
+        } catch {
+            throw _SessionFailure.wrapping(error)
+        }
+    }
+
+    /// Writes the keys and values of a conversation to a file, as far as they are in memory, so that a later process need not
+    /// compute them again.
+    ///
+    /// - Returns: the number of tokens; 0 if there are none, and then no file is written.
+    package func writeCache(for entries: [Transcript.Entry], to url: URL) async throws -> Int {
+        let lease = try await lease()
+        let model = lease.model
+        let prompt = TranscriptRenderer(self, model).prompt(for: entries)
+        let tokens = try model.tokens(for: prompt, addGenerationPrompt: false)
+        return try await model.writeCache(
+            for: tokens, format: cacheFormat, adapter: try await adapter(for: model), to: url)
+    }
+
+    /// Reads a file that ``writeCache(for:to:)`` has written, for the next request that begins with the same entries.
+    ///
+    /// - Returns: the number of tokens.
+    /// - Throws: an error if the file is damaged or was written with another model.
+    package func readCache(from url: URL) async throws -> Int {
+        let lease = try await lease()
+        let model = lease.model
+        return try await model.readCache(from: url, format: cacheFormat, adapter: try await adapter(for: model))
+    }
+
+    /// The number of tokens that a prompt adds to a conversation, including the tokens that begin the response.
+    package func tokenCount(prompt: Transcript.Prompt) async throws -> Int {
+        // Without instructions, a template may add default instructions, which must not be counted as part of the
+        // prompt.
+        let before = Transcript.Entry.instructions(.init(segments: [.text(.init(content: "x"))], toolDefinitions: []))
+        return try await tokenCount([before, .prompt(prompt)]) - tokenCount([before])
+    }
+}
+
+extension Set<Locale.Language> {
+    /// Adds those of the languages whose code is in the set: a model of English supports British English. Programs look up
+    /// `Locale.current.language`, which has a region.
+    func withRegions(of languages: [Locale.Language]) -> Self {
+        union(languages.filter { language in contains { $0.languageCode == language.languageCode } })
+    }
+}
+
+extension [Locale.Language] {
+    /// The languages of the user: the current one, and that of the environment.
+    static var user: Self { [Locale.current, PersonLocale.named()].compactMap { $0?.language } }
+}
+
+extension [Transcript.Entry] {
+    /// Whether the model generates the next entry.
+    fileprivate var isWaiting: Bool {
+        switch last {
+        case .prompt, .toolOutput: true
+        default: false
+        }
+    }
+}

@@ -1,0 +1,257 @@
+internal import AsyncLocks
+internal import CKernels
+public import Foundation
+internal import Inference
+internal import InstalledModels
+
+/// Trains a low-rank adapter (LoRA, arXiv:2106.09685) on the CPU. The weights of the model stay quantised and are never changed.
+///
+/// ```swift
+/// let trainer = try AdapterTrainer(model: "small", data: TrainingData(contentsOf: file))
+/// try await trainer.train(to: URL(filePath: "my.fmadapter")) { print($0.step, $0.loss) }
+/// ```
+public final class AdapterTrainer: Sendable {
+    /// What a run takes.
+    public struct Plan: Sendable, Codable {
+        /// The file of the model.
+        public var modelPath: String
+        public var modelName: String
+        /// The number of rows that are learned, and of those that the loss is measured with.
+        public var rows: Int
+        public var validationRows: Int
+        /// The lines of rows that are longer than allowed, and that are left out.
+        public var tooLong: [Int]
+        /// The number of tokens of an epoch, and of those that are learned.
+        public var tokens: Int
+        public var learnedTokens: Int
+        public var steps: Int
+        public var epochs: Int
+        /// Learned tokens of a step.
+        public var stepTokens: Int
+        public var rate: Double
+        /// The number of trained parameters.
+        public var parameters: Int
+        /// Estimated memory in bytes beyond the model's file.
+        public var memory: Int
+        /// Estimated tokens per second and seconds of the whole run.
+        public var tokensPerSecond: Double
+        public var seconds: Double
+    }
+
+    /// What has been done.
+    public struct Progress: Sendable, Codable {
+        /// The number of steps that are done, and of all.
+        public var step: Int
+        public var steps: Int
+        public var epoch: Double
+        /// The mean loss of the step's learned tokens, in nats.
+        public var loss: Double
+        /// The mean loss of the validation rows, where it was measured after this step, and the share of their tokens that have the largest
+        /// logit.
+        public var validationLoss: Double?
+        public var validationAccuracy: Double?
+        public var rate: Double
+        public var gradientNorm: Double
+        /// How far the predictions for texts of other kinds were from the model's, as Kullback-Leibler divergence in nats per token.
+        public var divergence: Double?
+        /// Tokens per second since the run began, and estimated seconds that are left.
+        public var tokensPerSecond: Double
+        public var secondsLeft: Double
+    }
+
+    /// The options, with the values that were chosen for nil.
+    public let options: AdapterOptions
+    public let plan: Plan
+
+    let model: FrozenModel
+    let encoder: SequenceEncoder
+    let sequences: [TrainingSequence]
+    let validation: [TrainingSequence]
+    let dataHash: UInt64
+    let fingerprint: String
+
+    /// Reads the model and renders all rows.
+    ///
+    /// - Parameters:
+    ///   - name: The name of an installed model, or the path of a GGUF file.
+    /// - Throws: ``TrainingError``: for a model that cannot be trained, for rows that cannot be rendered or have nothing to learn.
+    public init(model name: String, data: TrainingData, options: AdapterOptions = AdapterOptions()) throws(TrainingError) {
+        try options.check()
+        let model = try FrozenModel(path: ModelStore.path(of: name))
+        self.model = model
+        do { fingerprint = try model.file.fingerprint() } catch { throw .damagedModel("\(error)") }
+        let length = min(options.length, model.shape.contextLength)
+        encoder = try SequenceEncoder(model.file, maximumTokens: length)
+        var sequences: [TrainingSequence] = []
+        var validation: [TrainingSequence] = []
+        var tooLong: [Int] = []
+        var empty: [Int] = []
+        for row in data.rows {
+            let found = try encoder.sequences(row)
+            if found.allSatisfy({ $0.learnedCount == 0 }) { empty.append(row.line) }
+            for sequence in found where sequence.learnedCount > 0 {
+                guard sequence.tokens.count <= length else {
+                    if tooLong.last != row.line { tooLong.append(row.line) }
+                    continue
+                }
+                // By the row's text, so that it stays the same when rows are added.
+                let place = Double(row.hash >> 11) / Double(1 << 53)
+                if place < options.validationShare, data.count >= Self.minimumRowsForValidation {
+                    validation.append(sequence)
+                } else {
+                    sequences.append(sequence)
+                }
+            }
+        }
+        if let line = empty.first {
+            let more =
+                empty.count > 1
+                ? " The same holds for the lines \(empty.dropFirst().prefix(10).map(String.init).joined(separator: ", "))." : ""
+            throw .invalidData(
+                line: line, reason: "nothing of it is learned: the assistant's texts are empty or marked as not learned.\(more)")
+        }
+        guard !sequences.isEmpty else {
+            throw .noData(
+                tooLong.isEmpty
+                    ? "The data has no rows to learn from."
+                    : "All rows are longer than \(length) tokens"
+                        + (length < options.length
+                            ? ", the length of the model's context: split them."
+                            : ". Train with a larger --length, or split them."))
+        }
+        self.sequences = sequences
+        self.validation = validation
+        dataHash = data.hash
+
+        var chosen = options
+        let width = model.shape.width
+        let layerWeights = model.layers.reduce(0) { $0 + $1.projections.reduce(0) { $0 + $1.matrix.rows * $1.matrix.columns } }
+        let headWeights = model.shape.vocabularySize * width
+        let learned = sequences.reduce(0) { $0 + $1.learnedCount }
+        let tokens = sequences.reduce(0) { $0 + $1.tokens.count }
+        chosen.alpha = options.alpha ?? 2 * Double(options.rank)
+        chosen.rate = options.rate ?? (layerWeights + headWeights < 500_000_000 ? 5e-4 : 2e-4)
+        chosen.stepTokens = options.stepTokens ?? min(2_000, max(Self.usualRows * learned / sequences.count, learned / 16))
+        let stepsPerEpoch = Schedule.stepsPerEpoch(sequences, stepTokens: chosen.stepTokens ?? 1)
+        // A small data set is learned more often: fewer steps change little.
+        let epochs = options.epochs ?? min(10, max(3, (Self.usualSteps + stepsPerEpoch - 1) / stepsPerEpoch))
+        let steps = options.steps ?? epochs * stepsPerEpoch
+        chosen.epochs = options.steps.map { ($0 + stepsPerEpoch - 1) / stepsPerEpoch } ?? epochs
+        chosen.steps = steps
+        chosen.length = length
+        let places = Self.matrices(model, chosen.matrices)
+        let parameters = places.reduce(0) { $0 + chosen.rank * ($1.rows + $1.columns) }
+        let longest = (sequences + validation).reduce(0) { max($0, $1.tokens.count) }
+        let budget = options.memory ?? Self.defaultMemory
+        // Values, gradients, two moments, the best values; and the vocabulary and the program itself.
+        let fixed = 4 * 5 * parameters + Self.programMemory
+        let rows = Self.rows(longest: longest, tokens: tokens)
+        func memory(_ kept: Int) -> Int { fixed + GradientPass.bytes(model, rows: rows, rank: chosen.rank, keptLayers: kept) }
+        guard memory(0) <= budget else {
+            throw .invalidOption(
+                "Training with rows of \(longest) tokens takes \(memory(0) >> 20) MB, and \(budget >> 20) MB are allowed. Use a smaller --length, or allow more with --memory."
+            )
+        }
+        var kept = 0
+        while kept < model.layers.count, memory(kept + 1) <= budget { kept += 1 }
+        let batch = Batching(rows: rows, keptLayers: kept)
+        batching = batch
+        let keptTokens = options.keep > 0 ? KeptText.usualTokens : 0
+        let share = Double(learned) / Double(tokens)
+        let operations =
+            (4 + 2 * (1 - Double(kept) / Double(model.layers.count))) * Double(layerWeights) + 4 * share * Double(headWeights)
+        let pool: WorkerPool
+        do { pool = try WorkerPool.shared() } catch { throw .outOfMemory(bytes: 4096) }
+        let speed = Self.usualShareOfLimit * ProductSpeed.limit(pool, rounds: chosen.rounds) / operations
+        self.options = chosen
+        plan = Plan(
+            modelPath: model.file.path, modelName: model.shape.name, rows: sequences.count, validationRows: validation.count,
+            tooLong: tooLong, tokens: tokens, learnedTokens: learned, steps: steps, epochs: chosen.epochs ?? 1,
+            stepTokens: chosen.stepTokens ?? 1, rate: chosen.rate ?? 0, parameters: parameters, memory: memory(kept),
+            tokensPerSecond: speed,
+            seconds: Double(steps) * (Double(tokens) / Double(stepsPerEpoch) + Double(keptTokens)) / max(1, speed))
+    }
+
+    struct Batching {
+        var rows: Int
+        var keptLayers: Int
+    }
+    let batching: Batching
+
+    /// Fewer rows are all needed to learn from.
+    private static let minimumRowsForValidation = 30
+    private static let usualSteps = 80
+    private static let programMemory = 64 << 20
+    /// The smallest number of rows of a step, on average.
+    private static let usualRows = 8
+    /// The share of the limit of matrix products that a run usually reaches (BENCHMARKS.md, “Training”).
+    private static let usualShareOfLimit = 0.4
+    private static var defaultMemory: Int {
+        let most = 5 << 29  // 2.5 GB
+        guard let free = SystemMemory.current.available() else { return most }
+        return max(256 << 20, min(most, free / 4 * 3))
+    }
+
+    /// The number of tokens of a batch: enough that decoding weights takes little of the time.
+    private static func rows(longest: Int, tokens: Int) -> Int { max(longest, min(1024, max(64, tokens))) }
+
+    package static func matrices(_ model: FrozenModel, _ kind: AdapterOptions.Matrices) -> [(
+        name: String, rows: Int, columns: Int
+    )] {
+        model.layers.flatMap { layer in
+            let chosen =
+                switch kind {
+                case .all: layer.projections
+                case .attention: layer.inputs + [layer.output]
+                case .feedForward: layer.gates + [layer.down]
+                }
+            return chosen.map { ($0.matrix.name, $0.matrix.rows, $0.matrix.columns) }
+        }
+    }
+
+    // MARK: - Training
+
+    /// Whether a run that was to write this file was interrupted and can continue.
+    public static func hasCheckpoint(for url: URL) -> Bool { Checkpoint(beside: url).exists }
+
+    /// What a finished run has done.
+    public struct Summary: Sendable, Codable {
+        public var steps: Int
+        /// The mean loss of the validation rows before and after, and of the adapter that was kept.
+        public var validationLossBefore: Double?
+        public var validationLoss: Double?
+        public var validationAccuracy: Double?
+        /// The mean of ``Progress/divergence`` in the last steps.
+        public var divergence: Double?
+        public var loss: Double
+        public var tokens: Int
+        public var seconds: Double
+        /// Whether the loss of the validation rows stopped falling before all steps were done.
+        public var stoppedEarly: Bool
+    }
+
+    /// Trains, and writes the adapter. During the run, a checkpoint lies beside the file; it is removed at the end.
+    ///
+    /// The work is done on threads of its own. Cancelling the task writes a checkpoint and throws `CancellationError`.
+    ///
+    /// - Parameters:
+    ///   - resumes: Whether to continue a run from its checkpoint, if there is one. The result is the same as without an interruption.
+    ///   - information: What the file says about itself.
+    ///   - report: Called after each step.
+    /// - Throws: ``TrainingError``, or `CancellationError`.
+    @concurrent @discardableResult
+    public func train(
+        to url: URL, resumes: Bool = false, information: AdapterInformation = AdapterInformation(),
+        report: @escaping @Sendable (Progress) -> Void = { _ in }
+    ) async throws -> Summary {
+        try await onAnotherThread(cancellable: { [self] check in
+            do {
+                // The check throws only to say that the task was cancelled.
+                return try TrainingRun(self, url, information).run(
+                    resumes: resumes, isCancelled: { (try? check()) == nil }, report: report)
+            } catch TrainingError.cancelled {
+                throw CancellationError()
+            }
+        })
+    }
+}

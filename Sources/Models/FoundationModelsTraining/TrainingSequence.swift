@@ -1,0 +1,167 @@
+internal import Foundation
+package import Inference
+internal import InstalledModels
+
+/// The tokens of a row, and which of them are learned.
+package struct TrainingSequence: Sendable, Equatable {
+    package var line: Int
+    package var tokens: [Int32]
+    /// Never true for the first token.
+    package var isLearned: [Bool]
+
+    package var learnedCount: Int { isLearned.count { $0 } }
+}
+
+/// Renders rows with a model's chat template, as requests are rendered.
+package struct SequenceEncoder: Sendable {
+    private let tokenizer: Tokenizer
+    private let template: ChatTemplate
+    private let defaults: ModelDefaults
+    /// Of a row that is longer, only the length matters: it is left out.
+    private let maximumTokens: Int
+
+    package init(_ model: GGUFFile, maximumTokens: Int = 1 << 16) throws(TrainingError) {
+        self.maximumTokens = maximumTokens
+        do {
+            tokenizer = try Tokenizer(file: model)
+            let embeddings = try ModelShape(file: model).vocabularySize
+            guard tokenizer.vocabulary.count <= embeddings else {
+                throw ModelError.invalid(
+                    field: "tokenizer.ggml.tokens",
+                    reason: "has \(tokenizer.vocabulary.count) tokens, more than the \(embeddings) embeddings")
+            }
+            guard let source = try model.metadata.string("tokenizer.chat_template") else {
+                throw ModelError.missing("tokenizer.chat_template")
+            }
+            template = try ChatTemplate(source: source, beginningText: tokenizer.beginningText, endText: tokenizer.endText)
+            defaults = try ModelDefaults(
+                file: model, isSmall: model.size < 256 << 20, known: ModelCatalogue.defaults(of: model))
+        } catch {
+            throw .damagedModel("\(error)")
+        }
+    }
+
+    package func bytes(of token: Int32) -> ArraySlice<UInt8> { tokenizer.vocabulary.bytes(of: token) }
+
+    /// The tokens of a text that is no conversation.
+    func tokens(of text: String) -> [Int32] { tokenizer.encode([.user(text)], addsBoundaryTokens: true) }
+
+    /// The sequences of a row: one, or one for each turn that is learned if the template changes earlier turns.
+    ///
+    /// - Throws: ``TrainingError/invalidData(line:reason:)`` if the template cannot render the row.
+    package func sequences(_ row: TrainingData.Row) throws(TrainingError) -> [TrainingSequence] {
+        do {
+            switch row.content {
+            case .text(let text):
+                var tokens = self.tokens(of: text)
+                if tokens.last != tokenizer.endOfTurn { tokens.append(tokenizer.endOfTurn) }
+                return [TrainingSequence(line: row.line, tokens: tokens, isLearned: tokens.indices.map { $0 > 0 })]
+            case .chat(let messages, let tools, let isLearned):
+                return try chat(row.line, messages, tools, isLearned)
+            }
+        } catch let error as TrainingError {
+            throw error
+        } catch {
+            throw .invalidData(line: row.line, reason: "the model's chat template cannot render it: \(error)")
+        }
+    }
+
+    private func chat(_ line: Int, _ list: [ChatMessage], _ tools: [ChatTool], _ isLearned: [Bool]) throws -> [TrainingSequence] {
+        var messages = list
+        var learned = isLearned
+        // The instructions that a request has.
+        if messages.first?.role != .system {
+            if let own = defaults.instructions {
+                messages.insert(ChatMessage(role: .system, content: own), at: 0)
+                learned.insert(false, at: 0)
+            }
+        } else if !tools.isEmpty, let added = defaults.toolInstructions {
+            messages[0].content += "\n\n" + added
+        }
+        let all = try tokens(messages, tools, generates: false)
+        // The turns of such a row are not looked for: that takes the square of its length.
+        if all.count > maximumTokens { return [TrainingSequence(line: line, tokens: all, isLearned: all.indices.map { $0 > 0 })] }
+        if let sequence = try marked(line, messages, tools, learned) { return [sequence] }
+        var flags = [Bool](repeating: false, count: all.count)
+        var separate: [TrainingSequence] = []
+        for index in messages.indices where learned[index] {
+            let before = try tokens(Array(messages[..<index]), tools, generates: true)
+            let whole = index == messages.count - 1 ? all : try tokens(Array(messages[...index]), tools, generates: false)
+            guard let end = turnEnd(of: whole, after: before) else {
+                separate.append(try alone(line, before, messages[index]))
+                continue
+            }
+            if all.count >= end, all[..<end].elementsEqual(whole[..<end]) {
+                for place in before.count..<end where place > 0 { flags[place] = true }
+            } else {
+                // Later turns change how this one is rendered.
+                separate.append(
+                    TrainingSequence(
+                        line: line, tokens: Array(whole[..<end]), isLearned: (0..<end).map { $0 > 0 && $0 >= before.count }))
+            }
+        }
+        guard let last = flags.lastIndex(of: true) else { return separate }
+        // Nothing is learned from what follows the last turn.
+        return [TrainingSequence(line: line, tokens: Array(all[...last]), isLearned: Array(flags[...last]))] + separate
+    }
+
+    /// The sequence in which the template itself marks what the model generates; nil if it does not, or marks other texts than the
+    /// assistant's messages.
+    private func marked(
+        _ line: Int, _ messages: [ChatMessage], _ tools: [ChatTool], _ learned: [Bool]
+    ) throws -> TrainingSequence? {
+        let (pieces, ranges) = try template.renderMarked(ChatPrompt(messages, tools: tools))
+        let turns = messages.indices.filter { messages[$0].role == .assistant }
+        guard !ranges.isEmpty, ranges.count == turns.count else { return nil }
+        let all = tokenizer.encode(pieces, addsBoundaryTokens: true)
+        var flags = [Bool](repeating: false, count: all.count)
+        for (turn, range) in zip(turns, ranges) where learned[turn] {
+            let before = tokenizer.encode(Self.prefix(of: pieces, bytes: range.lowerBound), addsBoundaryTokens: true)
+            let whole = tokenizer.encode(Self.prefix(of: pieces, bytes: range.upperBound), addsBoundaryTokens: true)
+            // A token across the boundary would be learned in part only.
+            guard whole.count > before.count, all.starts(with: before), all.starts(with: whole) else { return nil }
+            // The end of the turn is learned too, where the marks leave it out.
+            let end = whole.count < all.count && tokenizer.stopTokens.contains(all[whole.count]) ? whole.count + 1 : whole.count
+            for place in before.count..<end where place > 0 { flags[place] = true }
+        }
+        guard let last = flags.lastIndex(of: true) else { return nil }
+        return TrainingSequence(line: line, tokens: Array(all[...last]), isLearned: Array(flags[...last]))
+    }
+
+    /// The first bytes of a text in pieces.
+    private static func prefix(of pieces: [PromptPiece], bytes: Int) -> [PromptPiece] {
+        var left = bytes
+        var result: [PromptPiece] = []
+        for piece in pieces where left > 0 {
+            switch piece {
+            case .template(let text): result.append(.template(String(decoding: text.utf8.prefix(left), as: UTF8.self)))
+            case .user(let text): result.append(.user(String(decoding: text.utf8.prefix(left), as: UTF8.self)))
+            }
+            if case .template(let text) = piece { left -= text.utf8.count }
+            if case .user(let text) = piece { left -= text.utf8.count }
+        }
+        return result
+    }
+
+    /// The end of the turn that follows `before`, with the token that ends it; nil if the text before the turn is rendered in another way.
+    private func turnEnd(of whole: [Int32], after before: [Int32]) -> Int? {
+        guard whole.count > before.count, whole.starts(with: before) else { return nil }
+        let end = whole[before.count...].firstIndex { tokenizer.stopTokens.contains($0) }
+        return end.map { $0 + 1 } ?? whole.count
+    }
+
+    /// A turn as the model generates it: the prompt, the text, the token that ends the turn.
+    private func alone(_ line: Int, _ before: [Int32], _ message: ChatMessage) throws -> TrainingSequence {
+        guard message.toolCalls.isEmpty else {
+            throw TrainingError.invalidData(
+                line: line, reason: "the model's chat template renders its calls in another way than it begins turns")
+        }
+        let tokens = before + tokenizer.encode(continuation: message.content) + [tokenizer.endOfTurn]
+        return TrainingSequence(line: line, tokens: tokens, isLearned: tokens.indices.map { $0 > 0 && $0 >= before.count })
+    }
+
+    private func tokens(_ messages: [ChatMessage], _ tools: [ChatTool], generates: Bool) throws -> [Int32] {
+        tokenizer.encode(
+            try template.render(ChatPrompt(messages, tools: tools), addGenerationPrompt: generates), addsBoundaryTokens: true)
+    }
+}

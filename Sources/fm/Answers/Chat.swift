@@ -1,0 +1,362 @@
+import ArgumentParser
+import ContextKit
+import Foundation
+import FoundationModels
+import TokenCounts
+import FoundationModelsGGUF
+import Inference
+import InstalledModels
+import Synchronization
+
+struct Chat: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "chat",
+        abstract: "Hold a conversation of unlimited length.",
+        discussion: """
+            When the context window is full, older turns are moved to an archive and recalled automatically when a prompt \
+            needs them (/recall shows which ones, and why). With --save a conversation is saved, word for word; \
+            --resume continues it, even after a crash.
+
+            /help lists the commands. The arrow keys edit the line and select earlier ones; Alt-Enter or Ctrl-J begins a new \
+            line within a message, and pasted text is one message. Ctrl-C stops an answer, Ctrl-D quits. A message that is stopped \
+            before its answer begins is in the next line, to send or to change. In piped input each line is a message.
+
+            A message that is rejected or declined does not end the chat: the reason is written to standard error. In a pipe, \
+            the exit code then is not 0.
+            """)
+
+    @OptionGroup var flags: GenerationFlags
+
+    @Option(help: ArgumentHelp("Size of the context window in tokens (default: 4096 at most).", valueName: "tokens"))
+    var context: Int?
+
+    @Option(help: ArgumentHelp("Save the conversation under this name.", valueName: "name"))
+    var save: String?
+
+    @Option(help: ArgumentHelp("Continue a saved conversation; “last” is the newest.", valueName: "name"))
+    var resume: String?
+
+    @Option(help: ArgumentHelp("Delete a saved conversation, and do nothing else.", valueName: "name"))
+    var delete: String?
+
+    func validate() throws {
+        if delete != nil, save != nil || resume != nil { throw ValidationError("--delete does nothing else: use it alone.") }
+        if let context, !(Self.minimumContext...1_048_576).contains(context) {
+            throw ValidationError("--context must be from \(Self.minimumContext) to 1048576 tokens; the model may allow less.")
+        }
+        if save != nil, resume != nil { throw ValidationError("--resume also saves: do not use --save with it.") }
+    }
+
+    private static let minimumContext = 256
+
+    private static let help = """
+          /help         show this list
+          /context      show the contents of the context, in tokens (also /tokens)
+          /recall       show the earlier turns recalled for the last prompt, and why
+          /pin FACT     always keep a fact in the context; without FACT: list the facts
+          /unpin FACT   remove a pinned fact
+          /compact      make the context smaller now
+          /good         rate the last answer (“fm feedback” shows ratings)
+          /bad WHY      rate the last answer; WHY may begin with a category such as incorrect
+          /better TEXT  say what the answer should have been; TEXT may begin with a category and a colon
+          /save NAME    save this conversation, and what follows
+          /saved        list the saved conversations (“fm chat --delete NAME” deletes one)
+          /reset        start a new conversation
+          /quit         quit (or Ctrl-D)
+
+        """
+
+    func run() async throws {
+        if let delete { return try Self.delete(delete) }
+        try flags.selectModel()
+        try ModelChoice.check()
+        var isSaved = save != nil || resume != nil
+        var archive: ConversationArchive
+        var name: String
+        do {
+            archive = isSaved ? try ConversationArchive(url: Self.archiveFile) : try ConversationArchive()
+            name = try chosenName(archive)
+        } catch let error as ConversationError {
+            throw ExitMessage.exit(for: error)
+        }
+        let isTerminal = isatty(STDIN_FILENO) == 1
+        var conversation = try await begin(name, archive, isTerminal)
+        var editor = LineEditor(prompt: "> ")
+        // What is typed while an answer is written belongs to the next line.
+        if isTerminal, !Terminal.isDumb { TerminalEcho.hide() }
+        defer { TerminalEcho.show() }
+        if isTerminal { print("Ask anything. /help lists the commands.") }
+        var last: ChatExchange?
+        var failed: ExitCode?
+        if let unanswered = await conversation.unanswered { print("Not answered last time: \(unanswered)") }
+        // A message that was stopped before its answer began: its user may want to send it again, or to change it.
+        var draft = ""
+        messages: while let line = isTerminal ? editor.readLine(draft) : StandardInput.line() {
+            draft = ""
+            // Answers are written unbuffered. Flushing keeps the output of commands in order with them, also in a pipe.
+            defer { fflush(nil) }
+            let message = line.trimmingCharacters(in: .whitespaces)
+            switch message {
+            case "": continue
+            case "/help": print(Self.help, terminator: "")
+            case "/quit", "/exit": break messages
+            case "/reset":
+                await saveKVCache(conversation)
+                name = isSaved ? "\(name) \(Int(Date().timeIntervalSince1970))" : UUID().uuidString
+                conversation = try await begin(name, archive, isTerminal)
+                print("A new conversation.")
+            case "/saved": Self.list()
+            case _ where message == "/save" || message.hasPrefix("/save "):
+                let chosen = message.dropFirst(5).trimmingCharacters(in: .whitespaces)
+                if isSaved {
+                    print("This conversation is saved as “\(name)”.")
+                } else if let saved = await Self.save(conversation, in: archive, as: chosen) {
+                    (archive, name, isSaved) = (saved, chosen, true)
+                    conversation = try await begin(name, archive, isTerminal)
+                    print("Saved. “fm chat --resume \(name)” continues it.")
+                }
+            case _ where ["/good", "/bad", "/better"].contains(message.prefix { $0 != " " }):
+                let argument = message.drop { $0 != " " }.trimmingCharacters(in: .whitespaces)
+                print(last?.rate(String(message.prefix { $0 != " " }), argument) ?? "There was no answer yet.")
+            case _ where message.hasPrefix("/"):
+                if await !command(message, conversation) { failed = ExitCode(1) }
+            default:
+                do {
+                    let answer = try await say(message, conversation, isTerminal)
+                    if let code = answer.code { failed = code }
+                    if answer.isStopped, answer.text.isEmpty {
+                        draft = message
+                    } else {
+                        last = ChatExchange(await conversation.transcript, prompt: message, answer: answer.text)
+                    }
+                } catch let failure as MessageFailure {
+                    // The reason has been printed, and the conversation goes on.
+                    failed = failure.code
+                }
+            }
+        }
+        await saveKVCache(conversation)
+        // The reasons are in standard error; a script learns of them from the exit code.
+        if let failed, !isTerminal { throw failed }
+    }
+
+    /// A message that was not answered, for a reason that does not concern the next one.
+    private struct MessageFailure: Error {
+        let code: ExitCode
+    }
+
+    /// Lets the next chat that continues this conversation start sooner.
+    private func saveKVCache(_ conversation: Conversation) async {
+        do { try await conversation.saveKVCache() } catch {
+            let isSaved = await conversation.archiveProblem == nil
+            let consequence = isSaved ? "The next start takes a little longer." : "The last answer is lost."
+            Message.say("\(ExitMessage.of(error).text) \(consequence)")
+        }
+    }
+
+    // MARK: - The archive
+
+    private static var archiveFile: URL {
+        let file = ModelStore.directory.deletingLastPathComponent().appending(path: "conversations.sqlite")
+        // Files of older versions may be readable by others.
+        for suffix in ["", "-wal", "-shm"] { chmod(file.path + suffix, 0o600) }
+        return file
+    }
+
+    private func chosenName(_ archive: ConversationArchive) throws -> String {
+        let known = try archive.conversations()
+        if let resume {
+            if resume == "last", let last = known.first { return last.id }
+            guard known.contains(where: { $0.id == resume }) else {
+                let names = known.isEmpty ? "none" : known.map(\.id).joined(separator: ", ")
+                throw ValidationError("There is no conversation “\(resume)”. Saved: \(names).")
+            }
+            return resume
+        }
+        if let save, known.contains(where: { $0.id == save }) {
+            throw ValidationError("A conversation “\(save)” already exists. Continue it with --resume \(save).")
+        }
+        return save ?? UUID().uuidString
+    }
+
+    /// Copies an unsaved conversation to the archive in the user's folder.
+    ///
+    /// - Returns: That archive; nil if it was not saved. The reason has been printed.
+    private static func save(
+        _ conversation: Conversation, in archive: ConversationArchive, as name: String
+    ) async -> ConversationArchive? {
+        if name.isEmpty {
+            print("Give a name: /save NAME")
+            return nil
+        }
+        do {
+            try await conversation.save()
+            let saved = try ConversationArchive(url: archiveFile)
+            try archive.copy(conversation.id, to: saved, as: name)
+            return saved
+        } catch {
+            Message.say("fm: \(ExitMessage.of(error).text)")
+            return nil
+        }
+    }
+
+    private static func delete(_ name: String) throws {
+        do {
+            let archive = try ConversationArchive(url: archiveFile)
+            guard try archive.conversations().contains(where: { $0.id == name }) else {
+                throw ValidationError("There is no conversation “\(name)”. In “fm chat”, /saved lists them.")
+            }
+            try archive.delete(name)
+            print("Deleted “\(name)”.")
+        } catch let error as ConversationError {
+            throw ExitMessage.exit(for: error)
+        }
+    }
+
+    private static func list() {
+        let conversations: [ConversationArchive.Summary]
+        do {
+            // Looking does not create the archive.
+            let exists = FileManager.default.fileExists(atPath: archiveFile.path)
+            conversations = try exists ? ConversationArchive(url: archiveFile).conversations() : []
+        } catch {
+            return Message.say("fm: \(ExitMessage.of(error).text)")
+        }
+        if conversations.isEmpty { print("There are no saved conversations. “fm chat --save NAME” saves one.") }
+        for conversation in conversations {
+            let name = conversation.id.padding(toLength: max(16, conversation.id.count), withPad: " ", startingAt: 0)
+            print("  \(name) \(conversation.turnCount) turns  \(conversation.title)")
+        }
+    }
+
+    private func begin(
+        _ name: String, _ archive: ConversationArchive, _ isTerminal: Bool
+    ) async throws -> Conversation {
+        do {
+            let tell: @Sendable (Compaction) -> Void = { record in if isTerminal { Self.tell(record) } }
+            let system = flags.systemModel
+            let model: any TokenCounting =
+                if let context { GGUFLanguageModel(system, contextSize: context) } else { system }
+            let conversation = try await Conversation(
+                model: model, instructions: flags.instructions, archive: archive, id: name, onCompaction: tell)
+            await conversation.prewarm()
+            return conversation
+        } catch {
+            throw ExitMessage.exit(for: error)
+        }
+    }
+
+    /// Prints what a compaction did, in grey.
+    @Sendable private static func tell(_ record: Compaction) {
+        let turns = record.evictedTurns.count
+        let text = "compacted: \(record.tokensBefore) → \(record.tokensAfter) tokens, \(turns) turns moved to the archive"
+        // Numbers and fixed words: nothing in it controls the terminal.
+        FileHandle.standardError.write(Data((Terminal.grey("(\(text))", on: STDERR_FILENO) + "\n").utf8))
+    }
+
+    // MARK: - Commands
+
+    /// - Returns: Whether it was done.
+    private func command(_ line: String, _ conversation: Conversation) async -> Bool {
+        let words = line.split(separator: " ", maxSplits: 1).map(String.init)
+        let argument = words.count > 1 ? words[1].trimmingCharacters(in: .whitespaces) : ""
+        do {
+            switch words[0] {
+            case "/context", "/tokens":
+                try await conversation.report().writeTable()
+            case "/recall":
+                print(await conversation.lastRecall?.report ?? "There was no prompt yet.")
+            case "/pin" where argument.isEmpty:
+                let facts = await conversation.pinned
+                print(facts.isEmpty ? "Nothing is pinned." : facts.map { "  \($0)" }.joined(separator: "\n"))
+            case "/pin":
+                try await conversation.pin(argument)
+                print("Pinned.")
+            case "/unpin":
+                let isKnown = await conversation.pinned.contains(argument)
+                await conversation.unpin(argument)
+                print(isKnown ? "Unpinned." : "This fact is not pinned; /pin lists the pinned facts.")
+            case "/compact":
+                await conversation.compact()
+                print("\(try await conversation.tokenCount()) of \(await conversation.contextSize) tokens are used.")
+            default:
+                Message.say("There is no command \(words[0]). /help lists them.")
+                return false
+            }
+            return true
+        } catch {
+            Message.say("fm: \(ExitMessage.of(error).text)")
+            return false
+        }
+    }
+
+    /// An answer, as far as it was written.
+    private struct Answer {
+        var text = ""
+        var usage: LanguageModelSession.Usage?
+        var isStopped = false
+        /// The exit code of an answer that was ended because it repeated itself.
+        var code: ExitCode?
+    }
+
+    /// Answers one message.
+    private func say(_ message: String, _ conversation: Conversation, _ isTerminal: Bool) async throws -> Answer {
+        let options = flags.options
+        let written = Mutex(Answer())
+        let answer = Task {
+            let output = Output()
+            var count = 0
+            var attempt = 1
+            for try await snapshot in conversation.streamResponse(to: message, options: options) {
+                if snapshot.attempt > attempt {
+                    attempt = snapshot.attempt
+                    count = 0
+                    try output.write("\n(The context window was full. The answer starts again with a smaller context:)\n")
+                }
+                try output.write(Substring(snapshot.content.utf8.dropFirst(count)))
+                count = snapshot.content.utf8.count
+                written.withLock { $0 = Answer(text: snapshot.content, usage: snapshot.usage) }
+            }
+            try output.write("\n")
+        }
+        let interrupt = Interrupt { answer.cancel() }
+        defer { interrupt.stop() }
+        let result = await answer.result
+        var whole = written.withLock { $0 }
+        // What has been written has no line end.
+        if case .failure = result, !whole.text.isEmpty { print("") }
+        // A cancelled stream may end without an error.
+        if interrupt.happened {
+            whole.isStopped = true
+            print(whole.text.isEmpty && isTerminal && !Terminal.isDumb ? "(stopped: Enter sends the message again)" : "(stopped)")
+            return whole
+        }
+        do {
+            try result.get()
+            whole.code = reportStop(whole.usage, limitMessage: flags.limitMessage())
+            if isTerminal, isatty(STDOUT_FILENO) == 1 {
+                let report = try await conversation.report(detailedEntries: 0)
+                try Output().writeStyled(Terminal.grey(report.bar(width: 24), on: STDOUT_FILENO) + "\n")
+            }
+            if let problem = await conversation.archiveProblem { Message.say(ExitMessage.of(problem).text) }
+            return whole
+        } catch let error as OutputError {
+            throw ExitMessage.exit(for: error)
+        } catch {
+            throw try Self.failure(for: error)
+        }
+    }
+
+    /// Prints why a message was not answered.
+    ///
+    /// - Throws: The exit code of the program if the next message would fail as well.
+    private static func failure(for error: any Error) throws -> MessageFailure {
+        if error is SystemLanguageModel.Error { throw ExitMessage.exit(for: error) }
+        var (text, code) = ExitMessage.of(error)
+        if case LanguageModelError.contextSizeExceeded(let context) = error {
+            text = "The answer is longer than the window. \(context.debugDescription) Ask for less, or use --max-tokens."
+        }
+        Message.say("fm: \(text)")
+        return MessageFailure(code: ExitCode(code))
+    }
+}
