@@ -1,6 +1,7 @@
 import ArgumentParser
 import Embeddings
 import Foundation
+import FoundationModelsInstallation
 import Inference
 import InstalledModels
 
@@ -44,7 +45,7 @@ struct Embed: AsyncParsableCommand {
     func run() async throws {
         do {
             let input = similar != nil || texts.isEmpty ? try lines(of: texts.first) : texts
-            let model = try Embedder.model(self.model)
+            let model = try await Embedder.model(self.model)
             if let similar { try await search(similar, in: input, model) } else { try await write(input, model) }
         } catch let error as ValidationError {
             throw error
@@ -201,7 +202,7 @@ struct WholeTexts<Model: EmbeddingModel> {
 /// The embedding model of a command.
 enum Embedder {
     /// - Parameter name: A name or a file; nil for the default one. A model of the catalogue is installed when it is needed for the first time.
-    static func model(_ name: String?) throws -> GGUFEmbeddingModel {
+    static func model(_ name: String?) async throws -> GGUFEmbeddingModel {
         let path = name.map { ModelStore.embedderPath(of: $0) } ?? ModelStore.embedderPath
         if !FileManager.default.fileExists(atPath: path) {
             guard let known = EmbedderCatalogue.models.first(where: { ModelStore.embedderPath(of: $0.name) == path }) else {
@@ -209,9 +210,10 @@ enum Embedder {
                     "There is no embedding model “\(name ?? path)”. “fm model list” shows those that are installed; "
                         + "“fm model pull embedder” installs the default one.")
             }
-            let lock = try InstallLock()
-            try EmbedderInstaller(known).install(isQuiet: true)
-            withExtendedLifetime(lock) {}
+            let (installed, isNew) = try await InstallationDisplay.run {
+                try await ModelInstallation.default.install(.named(known.name), progress: $0)
+            }
+            if isNew { Message.say("Installed \(installed.title).") }
         }
         return GGUFEmbeddingModel(url: URL(filePath: path))
     }

@@ -40,7 +40,7 @@ struct Index: AsyncParsableCommand {
             var configuration = SearchIndex.Configuration()
             if let passageTokens { configuration.passageTokens = passageTokens }
             let index = try await SearchIndex(
-                url: URL(filePath: out), model: try Embedder.model(model), configuration: configuration)
+                url: URL(filePath: out), model: try await Embedder.model(model), configuration: configuration)
             var total = SearchIndex.Changes()
             for folder in folders {
                 var line: ProgressLine?
@@ -175,7 +175,7 @@ struct SearchFlags: ParsableArguments {
     }
 
     func index() async throws -> SearchIndex {
-        try await SearchIndex(readingFrom: URL(filePath: path), model: try Embedder.model(embedder))
+        try await SearchIndex(readingFrom: URL(filePath: path), model: try await Embedder.model(embedder))
     }
 
     func options(limit: Int, diversity: Double = 0) -> SearchOptions {

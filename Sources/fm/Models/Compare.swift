@@ -1,5 +1,6 @@
 import ArgumentParser
 import Foundation
+import FoundationModelsInstallation
 import FoundationModelsTraining
 import Inference
 import ModelTools
@@ -39,7 +40,7 @@ extension Model {
                 if questions {
                     for (index, path) in [paths.0, paths.1].enumerated() {
                         Message.say("Asking \(URL(filePath: path).lastPathComponent)")
-                        comparison.models[index].answers = try await ModelQuestions.ask(path, ModelQuestions.all)
+                        comparison.models[index].answers = try await ModelCheck.of(URL(filePath: path)).answers
                     }
                 }
                 if let html { try comparison.html.write(to: URL(filePath: html), atomically: true, encoding: .utf8) }
@@ -73,7 +74,7 @@ struct ModelComparison: Encodable {
         /// What the file says of its quantisation.
         var importance: String?
         var types: [String: Int]
-        var answers: [ModelQuestions.Answer]?
+        var answers: [ModelCheck.Answer]?
     }
 
     var models: [Side]

@@ -1,5 +1,6 @@
 import ArgumentParser
 import Foundation
+import FoundationModelsInstallation
 import Inference
 import InstalledModels
 import ModelTools
@@ -39,15 +40,16 @@ extension Model {
             do {
                 var download: HubFolder?
                 if HubFolder.isRepository(source), !FileManager.default.fileExists(atPath: source) {
-                    download = try HubFolder(repository: source)
-                    try download?.download()
+                    let folder = try await HubFolder(repository: source, in: .default)
+                    _ = try await InstallationDisplay.run { try await folder.download(progress: $0) }
+                    download = folder
                 }
                 let source = download?.url ?? URL(filePath: source)
                 let model = try HuggingFaceFolder(source)
                 let target =
                     out.map { URL(filePath: $0) }
                     ?? (model.isEncoder
-                        ? ModelStore.embedderDirectory.appendingPathComponent("\(name)-\((type ?? .q8_0).name.lowercased()).gguf")
+                        ? ModelStore.folder.embedders.appendingPathComponent("\(name)-\((type ?? .q8_0).name.lowercased()).gguf")
                         : ModelStore.directory.appendingPathComponent("\(name).gguf"))
                 try FileManager.default.createDirectory(
                     at: target.deletingLastPathComponent(), withIntermediateDirectories: true)
@@ -79,7 +81,7 @@ extension Model {
                         "The folder has no chat template: the model can be quantised and measured, but not used in conversations."
                     )
                 } else {
-                    await Pull.check(target.path)
+                    await Pull.check(target)
                 }
             } catch is CancellationError {
                 Message.say("Interrupted: the same command continues.")

@@ -3,6 +3,7 @@ import ContextKit
 import Embeddings
 import Foundation
 import FoundationModels
+import FoundationModelsInstallation
 import Inference
 import InstalledModels
 
@@ -30,7 +31,7 @@ enum ExitMessage {
         case let error as LanguageModelError: (error.debugDescription, 1)
         case let error as EmbeddingError:
             (error.description + advice("fm model pull embedder", missing: ModelStore.embedderPath), 3)
-        case let error as InstallError: (error.description, 3)
+        case let error as InstallationError: (error.message, 3)
         case let error as any LocalizedError:
             ([description(error), error.recoverySuggestion].compactMap { $0 }.joined(separator: " "), 1)
         default: (description(error), 1)
