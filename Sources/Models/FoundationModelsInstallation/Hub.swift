@@ -14,6 +14,8 @@ struct Hub: Sendable {
 
     /// More files than any repository of models has.
     private static let maximumFiles = 100_000
+    /// Larger than any file; that of all files together is a number too.
+    private static let maximumBytes = 1 << 46
 
     static func isRepository(_ name: String) -> Bool { name.wholeMatch(of: /\w[\w.-]*\/\w[\w.-]*/) != nil }
 
@@ -75,7 +77,7 @@ struct Hub: Sendable {
             // A page on another server is not requested.
             page = next.flatMap { $0.hasOrigin(of: downloader.hub) && !part.isEmpty ? $0.absoluteString : nil }
         }
-        guard entries.allSatisfy({ (0...(1 << 50)).contains($0.lfs?.size ?? $0.size ?? 0) }) else {
+        guard entries.allSatisfy({ (0...Self.maximumBytes).contains($0.lfs?.size ?? $0.size ?? 0) }) else {
             throw error(repository, "the response of \(endpoint) has impossible sizes")
         }
         return entries.filter { $0.type == "file" }.sorted { $0.path < $1.path }

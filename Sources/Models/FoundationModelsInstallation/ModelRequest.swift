@@ -32,6 +32,9 @@ public enum ModelRequest: Hashable, Sendable {
             guard let url = URL(string: text), url.host?.isEmpty == false else {
                 throw InstallationError.address(text, reason: "is not a web address")
             }
+            guard url.lastPathComponent.hasSuffix(".gguf") else {
+                throw InstallationError.address(text, reason: "is not the address of a GGUF file")
+            }
             self = .url(url)
         case _ where CatalogueModel.named(text) != nil: self = .named(text)
         default:

