@@ -239,6 +239,9 @@ let package = Package(
             name: "CustomExecutor", dependencies: ["FoundationModels", "FoundationModelsGGUF"],
             path: "Examples/CustomExecutor", swiftSettings: settings),
         .executableTarget(
+            name: "ModelSetup", dependencies: ["Evaluations", "FoundationModels", "FoundationModelsInstallation"],
+            path: "Examples/ModelSetup", swiftSettings: settings),
+        .executableTarget(
             name: "DynamicSchema", dependencies: ["FoundationModels"], path: "Examples/DynamicSchema", swiftSettings: settings),
         .target(
             name: "TestSupport", dependencies: ["Grammar", "Inference", "JSON"], path: "Tests/TestSupport",
