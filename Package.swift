@@ -334,6 +334,7 @@ let package = Package(
         .testTarget(
             name: "fmTests",
             dependencies: [
+                .product(name: "ArgumentParser", package: "swift-argument-parser"),
                 "ProcessSettings", "Reports", "FoundationModelsInstallation",
                 "ContextKit", "Embeddings", "FoundationModels", "Inference", "InstalledModels", "TestSupport", "fm",
             ],

@@ -48,7 +48,7 @@ extension Adapter {
         }
 
         func run() async throws {
-            try ModelChoice.select(model: teacher ?? ModelStore.defaultName, adapter: adapter)
+            let choice = try ModelChoice(model: teacher ?? ModelStore.defaultName, adapter: adapter)
             let items = try readItems()
             // A mistake in the requirements is seen before the teacher writes.
             let requirements = try requirements()
@@ -68,7 +68,7 @@ extension Adapter {
             let answers = responseFormat.map { ["\($0.source)", "\($0.options)"] } ?? []
             let request = format.request(for: responseFormat) ?? ""
             let options =
-                answers + [request, learn ?? "-", "\(maxTokens)", filter ?? ""] + (try ModelChoice.identity())
+                answers + [request, learn ?? "-", "\(maxTokens)", filter ?? ""] + (try choice.identity())
             let identity = "\(FNV.hash(Array((parts + options).joined(separator: "\0").utf8)))"
             if !FileManager.default.fileExists(atPath: out) { ftruncate(lock, 0) }
             let before = try Self.marks(state)
@@ -79,7 +79,7 @@ extension Adapter {
             }
             if before.isEmpty { try append(identity + "\n", to: state) }
             let done = before.count > 1 ? try Self.done(before[before.count - 1], url) : 0
-            let work = Task { try await answer(items, done, responseFormat, requirements, url, state) }
+            let work = Task { try await answer(items, done, responseFormat, requirements, choice, url, state) }
             let interrupt = Interrupt { work.cancel() }
             defer { interrupt.stop() }
             do { try await work.value } catch {
@@ -157,13 +157,14 @@ extension Adapter {
         }
 
         private func answer(
-            _ items: [Item], _ done: Int, _ responseFormat: ResponseFormat?, _ requirements: EvalSample?, _ url: URL,
-            _ state: URL
+            _ items: [Item], _ done: Int, _ responseFormat: ResponseFormat?, _ requirements: EvalSample?,
+            _ choice: ModelChoice, _ url: URL, _ state: URL
         ) async throws {
             let request = format.request(for: responseFormat).map { "\n\n" + $0 } ?? ""
             let line = ProgressLine("Answering", total: items.count, done: done)
             var written = try Self.rowCount(url)
-            let model = SystemLanguageModel(guardrails: .permissiveContentTransformations)
+            let model = choice.systemModel(guardrails: .permissiveContentTransformations)
+            let checks = EvalChecks(judge: choice.systemModel())
             for (index, item) in items.enumerated().dropFirst(done) {
                 try Task.checkCancellation()
                 let session = LanguageModelSession(model: model, instructions: item.instructions)
@@ -182,7 +183,7 @@ extension Adapter {
                     // Refused, too long, or in a language that the teacher does not know: not learned.
                 }
                 // The mark comes first: after a kill between the two, its size says whether the row is there.
-                if let text, !text.isEmpty, try await Self.passes(requirements, item, text) {
+                if let text, !text.isEmpty, try await Self.passes(requirements, item, text, checks) {
                     try append("\(index + 1) \(fileSize(url) ?? 0)\n", to: state)
                     try append(row(item, request, text) + "\n", to: url)
                     written += 1
@@ -213,10 +214,12 @@ extension Adapter {
             }
         }
 
-        private static func passes(_ requirements: EvalSample?, _ item: Item, _ text: String) async throws -> Bool {
+        private static func passes(
+            _ requirements: EvalSample?, _ item: Item, _ text: String, _ checks: EvalChecks
+        ) async throws -> Bool {
             guard var sample = requirements else { return true }
             sample.prompt = item.prompt
-            return try await EvalChecks().results(for: sample, EvalAnswer(prompt: item.prompt, text: text)).allSatisfy(\.passes)
+            return try await checks.results(for: sample, EvalAnswer(prompt: item.prompt, text: text)).allSatisfy(\.passes)
         }
 
         private func row(_ item: Item, _ request: String, _ answer: String) -> String {

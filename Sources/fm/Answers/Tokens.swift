@@ -24,9 +24,7 @@ struct Tokens: AsyncParsableCommand {
     @Option(name: .shortAndLong, help: "Instructions for the model.")
     var instructions: String?
 
-    @Option(
-        name: [.short, .long], help: ArgumentHelp("An installed model or a GGUF file to use this time.", valueName: "name"))
-    var model: String?
+    @OptionGroup var modelFlags: ModelFlags
 
     @OptionGroup var format: FormatFlags
 
@@ -39,8 +37,7 @@ struct Tokens: AsyncParsableCommand {
 
     func run() async throws {
         do {
-            if let model { ModelStore.selectedModel = try ModelChoice.path(of: model) }
-            let report = try await self.report()
+            let report = try await self.report(try modelFlags.choice().systemModel())
             if json {
                 let encoder = JSONEncoder()
                 encoder.outputFormatting = [.prettyPrinted, .sortedKeys, .withoutEscapingSlashes]
@@ -62,7 +59,7 @@ struct Tokens: AsyncParsableCommand {
         }
     }
 
-    private func report() async throws -> ContextReport {
+    private func report(_ model: SystemLanguageModel) async throws -> ContextReport {
         var entries: [Transcript.Entry] = []
         if let transcript {
             entries = Array(try read(Transcript.self, transcript, "a transcript"))
@@ -77,10 +74,9 @@ struct Tokens: AsyncParsableCommand {
         }
         let responseFormat = try format.responseFormat()
         let prompt = self.prompt == nil && transcript != nil ? nil : try StandardInput.prompt(with: self.prompt)
-        var report = try await ContextReport(model: SystemLanguageModel.default, transcript: entries, prompt: prompt)
+        var report = try await ContextReport(model: model, transcript: entries, prompt: prompt)
         if let prompt, let request = format.request(for: responseFormat) {
-            let whole = try await ContextReport(
-                model: SystemLanguageModel.default, transcript: entries, prompt: prompt + "\n\n" + request)
+            let whole = try await ContextReport(model: model, transcript: entries, prompt: prompt + "\n\n" + request)
             report.parts.append(
                 .init(kind: .schema, name: "description of the format", tokens: whole.usedTokens - report.usedTokens))
         }

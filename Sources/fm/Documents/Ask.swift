@@ -44,8 +44,8 @@ struct Ask: AsyncParsableCommand {
     }
 
     func run() async throws {
-        try flags.selectModel()
-        let writer = CitedAnswerWriter(model: flags.systemModel, flags: flags, passageTokens: passageTokens, json: json)
+        let model = try flags.modelFlags.choice().systemModel(guardrails: flags.guardrails.value)
+        let writer = CitedAnswerWriter(model: model, flags: flags, passageTokens: passageTokens, json: json)
         do {
             try await writer.answer(question, from: try await search.index(), search.options(limit: 24, diversity: 0.3))
         } catch {

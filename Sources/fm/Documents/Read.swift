@@ -51,9 +51,9 @@ struct Read: AsyncParsableCommand {
     }
 
     func run() async throws {
-        try flags.selectModel()
+        let model = try flags.modelFlags.choice()
         let (files, task) = try parts()
-        let work = Task { try await read(files, task) }
+        let work = Task { try await read(files, task, model) }
         let interrupt = Interrupt { work.cancel() }
         defer { interrupt.stop() }
         do { try await work.value } catch {
@@ -83,8 +83,8 @@ struct Read: AsyncParsableCommand {
         return (files, task)
     }
 
-    private func read(_ files: [String], _ task: String?) async throws {
-        let model = flags.systemModel
+    private func read(_ files: [String], _ task: String?, _ choice: ModelChoice) async throws {
+        let model = choice.systemModel(guardrails: flags.guardrails.value)
         var texts: [(String, ExtractedText)] = []
         for file in files { texts.append((file, try await Self.text(of: file))) }
         let empty = texts.filter(\.1.isEmpty).map { file, _ in
@@ -100,7 +100,7 @@ struct Read: AsyncParsableCommand {
         let shape = try schema.map { try SchemaFile.read($0) }
         let checkpoint = try Self.checkpoint(
             whole, task ?? "", shape?.text ?? "", "\(length) \(flags.guardrails.rawValue) \(flags.instructions ?? "")",
-            try ModelChoice.identity().joined(separator: " "))
+            try choice.identity().joined(separator: " "))
         // The model reads about a token for four bytes of English text.
         let line = ProgressLine("Reading", total: max(1, whole.utf8.count / 4))
         let usages = Mutex<[LanguageModelSession.Usage]>([])

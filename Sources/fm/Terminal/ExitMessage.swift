@@ -22,7 +22,7 @@ enum ExitMessage {
         case ConversationError.promptTooLarge(let size):
             ("\(description(error)) Shorten it by \(size.excess) tokens; “fm read FILE” reads texts of any length.", 4)
         case SystemLanguageModel.Error.assetsUnavailable(let context):
-            (context.debugDescription + advice("fm model pull", missing: ModelStore.systemModelPath), 3)
+            (context.debugDescription + advice("fm model pull", missing: ModelStore.defaultModelPath), 3)
         case LanguageModelError.unsupportedGenerationGuide(let context): (context.debugDescription, 5)
         // Even the shortest document exceeds the token limit.
         case let error as GeneratedContent.ParsingError where error.underlyingError is GenerationFailure:
