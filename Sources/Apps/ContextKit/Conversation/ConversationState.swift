@@ -96,10 +96,11 @@ struct ConversationState {
         ContextDraft(instructions: context.instructions, tools: tools, pinned: pinned, carried: "", turns: []).entries
     }
 
-    /// Puts the facts that were pinned since the last compaction in front of the prompt.
-    func withNewFacts(_ prompt: String) -> String {
+    /// The facts that were pinned since the last compaction, which are put in front of the prompt; nil if there are none. An empty line
+    /// follows them.
+    var newFacts: String? {
         let facts = context.pinned.dropFirst(context.pinnedInHead)
-        return facts.isEmpty ? prompt : "Remember:\n" + facts.map { "- \($0)" }.joined(separator: "\n") + "\n\n" + prompt
+        return facts.isEmpty ? nil : "Remember:\n" + facts.map { "- \($0)" }.joined(separator: "\n") + "\n"
     }
 
     /// The session now has the current context.
@@ -150,6 +151,8 @@ struct ConversationState {
     mutating func add(_ turn: Turn) {
         turns.append(turn)
         unsavedTurns.append(turn)
+        // The session refers to files, which may be removed; the turn has what was in them.
+        if turn.hasAttachments { isSessionOutdated = true }
     }
 
     /// The prompt of a turn without an answer was removed from the archive: another program may use its number.

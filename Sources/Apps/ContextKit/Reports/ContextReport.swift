@@ -178,22 +178,22 @@ extension Conversation {
         if section == nil { try await exclusively { await compactIfDue() } }
         var plan: Plan?
         if let prompt {
-            let found = try await self.plan(for: Request(prompt: prompt, schema: schema, options: GenerationOptions()))
-            plan = found.fits ? found : nil
+            let next = try await self.plan(for: Request(prompt, schema: schema))
+            plan = next.fits ? next : nil
         }
-        let asked = plan?.text ?? prompt
+        let sent = plan?.message.segments.plainText ?? prompt
         let transcript = plan.map { Transcript(entries: $0.entries) } ?? transcript
         var report = try await ContextReport(
-            model: model, transcript: transcript, prompt: asked, schema: schema, detailedEntries: detailedEntries)
+            model: model, transcript: transcript, prompt: sent, schema: schema, detailedEntries: detailedEntries)
         report.recall = plan?.recall
-        guard let prompt, let asked, asked != prompt, let place = report.parts.firstIndex(where: { $0.kind == .prompt }) else {
+        guard let prompt, let sent, sent != prompt, let place = report.parts.firstIndex(where: { $0.kind == .prompt }) else {
             return report
         }
         let plain = try await ContextReport(model: model, transcript: transcript, prompt: prompt, detailedEntries: 0)
         let tokens = plain.tokens(of: .prompt)
         let recalled = report.parts[place].tokens - tokens
         report.parts[place] = .init(kind: .prompt, name: prompt.beginning, tokens: tokens)
-        report.parts.insert(.init(kind: .recalled, name: asked.beginning, tokens: recalled), at: place)
+        report.parts.insert(.init(kind: .recalled, name: sent.beginning, tokens: recalled), at: place)
         return report
     }
 }
