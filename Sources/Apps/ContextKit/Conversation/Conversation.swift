@@ -35,7 +35,13 @@ public actor Conversation {
     public var unanswered: String? { state.unanswered }
     /// The last failure to write to the archive; nil after a successful write. Unwritten data is written with the next
     /// turn.
-    public internal(set) var archiveProblem: ConversationError?
+    public internal(set) var archiveProblem: ConversationError? {
+        didSet {
+            if let archiveProblem {
+                Logger.contextKit.warning("A conversation is not saved: \(archiveProblem.localizedDescription)")
+            }
+        }
+    }
     /// Why new turns could not be prepared for searches by their meaning, such as an embedding model that cannot be read; nil if they
     /// were. Turns that are not prepared are found by their words.
     public private(set) var searchProblem: String?

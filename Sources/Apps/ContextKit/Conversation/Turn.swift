@@ -27,7 +27,17 @@ public struct Turn: Sendable {
     var indexedText: String { SearchText.indexed("\(prompt)\n\(response)") }
 
     /// The text of the full-text index: the words, and the terms of the date.
-    var searchedText: String { ([indexedText] + (date.map { DateWords.words(of: $0) } ?? [])).joined(separator: " ") }
+    var searchedText: String { searchedText(date) }
+
+    /// The text of the index as a program in this time zone or another one has made it: the turn may have another day there.
+    var searchedTexts: [String] {
+        guard let date else { return [searchedText] }
+        return [0, -1, 1].map { searchedText(date + $0 * 86_400) }
+    }
+
+    private func searchedText(_ date: Date?) -> String {
+        ([indexedText] + (date.map { DateWords.words(of: $0) } ?? [])).joined(separator: " ")
+    }
 
     /// The text of the model's response.
     public var response: String {

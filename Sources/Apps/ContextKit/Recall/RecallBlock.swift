@@ -89,10 +89,10 @@ struct RecallBlock {
         case .model:
             let question = TextUnits.sentences(of: turn.prompt).last { RecallQuery.isQuestion($0) } ?? ""
             let isIntelligible = SearchText.wordCount(of: turn.modelText) > maximumWordsOfShortAnswers
-            let lead =
+            let before =
                 isIntelligible || question.isEmpty || question.utf8.count > maximumQuestion
                 ? "" : quoted("User: … \(question)") + "\n"
-            return lead + quoted("Assistant: \(turn.modelText)")
+            return before + quoted("Assistant: \(turn.modelText)")
         }
     }
 
@@ -119,12 +119,12 @@ struct RecallBlock {
             day = line
             // The question before an answer is not repeated after the prompt that contains it.
             let isContinued = index > 0 && shown[index - 1].turn == item.turn && item.side == .model
-            lines.append(isContinued ? withoutLead(item.text) : item.text)
+            lines.append(isContinued ? withoutQuestion(item.text) : item.text)
         }
         return lines.joined(separator: "\n") + "\n\n\(ModelPrompts.recallFooting)"
     }
 
-    private static func withoutLead(_ text: String) -> String {
+    private static func withoutQuestion(_ text: String) -> String {
         guard text.hasPrefix("User: … "), let start = text.range(of: "\nAssistant: ") else { return text }
         return String(text[text.index(after: start.lowerBound)...])
     }
