@@ -334,8 +334,9 @@ let package = Package(
         .testTarget(
             name: "fmTests",
             dependencies: [
-                "ProcessSettings", "Reports", "FoundationModelsInstallation",
+                "ProcessSettings", "Reports", "FoundationModelsInstallation", "FoundationModelsTraining",
                 "ContextKit", "Embeddings", "FoundationModels", "Inference", "InstalledModels", "TestSupport", "fm",
+                .product(name: "ArgumentParser", package: "swift-argument-parser"),
             ],
             swiftSettings: settings),
         // Archives and indexes on a PostgreSQL server. Without the trait, the module is empty, and libpq is not needed.

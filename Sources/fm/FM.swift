@@ -13,11 +13,17 @@ enum Program {
                 try command.run()
             }
         } catch {
-            let code = FM.exitCode(for: error)
-            let message = FM.fullMessage(for: error)
-            // Help and versions are answers.
-            if !message.isEmpty { if code.isSuccess { print(message) } else { Message.say(message) } }
-            exit(code.rawValue)
+            switch FM.exitCode(for: error) {
+            case .success:  // help and versions are answers
+                print(FM.fullMessage(for: error))
+            case .validationFailure:  // the parser says how the command is used
+                Message.say(FM.fullMessage(for: error))
+                exit(CommandFailure.Code.wrongUsage.rawValue)
+            default:
+                let failure = CommandFailure(error)
+                failure.say()
+                exit(failure.code.rawValue)
+            }
         }
     }
 }
@@ -74,10 +80,7 @@ struct FM: AsyncParsableCommand {
               XDG_DATA_HOME   the directory for models (default: ~/.local/share)
 
             EXIT CODES
-              0 answered   1 failed   3 no usable model   4 the prompt is too large
-              5 the schema cannot be used   6 not in the documents (fm ask)
-              7 the answer repeated itself, or nested values too deeply, and was ended
-              64 wrong usage   130 interrupted (Ctrl-C)
+            \(CommandFailure.Code.table)
             """,
         version: "0.1.0",
         subcommands: [

@@ -59,9 +59,11 @@ extension Adapter {
             // What was done before: a line for these prompts and options, then one for each prompt, left out or not.
             let state = URL(filePath: out + ".done")
             let lock = open(state.path, O_RDWR | O_CREAT | O_CLOEXEC, 0o644)
-            guard lock >= 0 else { throw CommandError("“\(state.path)” cannot be written: \(String(cString: strerror(errno))).") }
+            guard lock >= 0 else {
+                throw CommandFailure("“\(state.path)” cannot be written: \(String(cString: strerror(errno))).")
+            }
             defer { close(lock) }
-            guard flock(lock, LOCK_EX | LOCK_NB) == 0 else { throw CommandError("Another run writes “\(out)”.") }
+            guard flock(lock, LOCK_EX | LOCK_NB) == 0 else { throw CommandFailure("Another run writes “\(out)”.") }
             let parts = items.flatMap { [$0.instructions ?? "", $0.prompt] }
             let responseFormat = try format.responseFormat()
             // What a schema says, not where it is.
@@ -83,11 +85,8 @@ extension Adapter {
             let interrupt = Interrupt { work.cancel() }
             defer { interrupt.stop() }
             do { try await work.value } catch {
-                if interrupt.happened {
-                    Message.say("Stopped. The same command continues.")
-                    throw ExitCode(130)
-                }
-                throw ExitMessage.exit(for: error)
+                if interrupt.happened { throw CommandFailure("Stopped. The same command continues.", code: .interrupted) }
+                throw error
             }
         }
 
@@ -233,12 +232,12 @@ extension Adapter {
         private func append(_ text: String, to url: URL) throws {
             let descriptor = open(url.path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0o644)
             guard descriptor >= 0 else {
-                throw CommandError("“\(url.path)” cannot be written: \(String(cString: strerror(errno))).")
+                throw CommandFailure("“\(url.path)” cannot be written: \(String(cString: strerror(errno))).")
             }
             defer { close(descriptor) }
             let bytes = Array(text.utf8)
             guard write(descriptor, bytes, bytes.count) == bytes.count else {
-                throw CommandError("“\(url.path)” cannot be written: \(String(cString: strerror(errno))).")
+                throw CommandFailure("“\(url.path)” cannot be written: \(String(cString: strerror(errno))).")
             }
         }
     }

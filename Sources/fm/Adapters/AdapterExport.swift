@@ -17,12 +17,10 @@ extension Adapter {
         }
 
         func run() throws {
-            do {
-                let data = try AdapterData(contentsOf: URL(filePath: Adapter.file(named: adapter)))
-                if let gguf { try data.writeGGUF(to: URL(filePath: gguf)) }
-                if let peft { try data.writePEFT(to: URL(filePath: peft)) }
-                print(gguf ?? peft ?? "")
-            } catch let error as ValidationError { throw error } catch { throw Adapter.fail(error) }
+            let data = try AdapterData(contentsOf: URL(filePath: Adapter.file(named: adapter)))
+            if let gguf { try data.writeGGUF(to: URL(filePath: gguf)) }
+            if let peft { try data.writePEFT(to: URL(filePath: peft)) }
+            print(gguf ?? peft ?? "")
         }
     }
 
@@ -37,11 +35,8 @@ extension Adapter {
 
         func run() throws {
             let path = try Model.file(named: model)
-            do {
-                let data = try AdapterData(importing: URL(filePath: source), for: path)
-                try data.write(to: URL(filePath: out))
-                print(out)
-            } catch { throw Adapter.fail(error) }
+            try AdapterData(importing: URL(filePath: source), for: path).write(to: URL(filePath: out))
+            print(out)
         }
     }
 }

@@ -105,20 +105,14 @@ extension Adapter {
         func run() async throws {
             let path = try Model.file(named: model)
             try checkFiles(path)
-            do {
-                let rows = try TrainingData(contentsOf: URL(filePath: data))
-                if preview { return try TrainingPreview(model: path, rows).show() }
-                let trainer = try AdapterTrainer(model: path, data: rows, options: options)
-                if out == nil {
-                    try FileManager.default.createDirectory(at: ModelStore.adapterDirectory, withIntermediateDirectories: true)
-                }
-                say(trainer.plan)
-                try await train(trainer, rows, path)
-            } catch let error as ExitCode {
-                throw error
-            } catch {
-                throw Adapter.fail(error)
+            let rows = try TrainingData(contentsOf: URL(filePath: data))
+            if preview { return try TrainingPreview(model: path, rows).show() }
+            let trainer = try AdapterTrainer(model: path, data: rows, options: options)
+            if out == nil {
+                try FileManager.default.createDirectory(at: ModelStore.adapterDirectory, withIntermediateDirectories: true)
             }
+            say(trainer.plan)
+            try await train(trainer, rows, path)
         }
 
         private func say(_ plan: AdapterTrainer.Plan) {
@@ -166,13 +160,10 @@ extension Adapter {
             do {
                 summary = try await work.value
                 line.end()
-            } catch is CancellationError {
-                line.end()
-                Message.say("Stopped. The same command with --resume continues.")
-                throw ExitCode(130)
             } catch {
                 line.end()
-                throw error
+                guard error is CancellationError else { throw error }
+                throw CommandFailure("Stopped. The same command with --resume continues.", code: .interrupted)
             }
             if !json, let text = curve.text { Message.say(text, terminator: "") }
             if let html {

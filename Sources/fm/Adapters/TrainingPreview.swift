@@ -1,6 +1,7 @@
 import Foundation
 import FoundationModelsTraining
 import Inference
+import Reports
 
 /// Shows rows as the model reads them, with what is learned in colour, or in brackets where there are no colours.
 struct TrainingPreview {

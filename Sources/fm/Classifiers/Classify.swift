@@ -16,12 +16,6 @@ struct Classify: AsyncParsableCommand {
             """,
         subcommands: [Run.self, Train.self], defaultSubcommand: Run.self)
 
-    static func fail(_ error: any Error) -> any Error {
-        if error is CancellationError { return ExitCode(130) }
-        Message.say("fm: \((error as? any LocalizedError)?.errorDescription ?? "\(error)")")
-        return ExitCode(1)
-    }
-
     struct Run: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
             commandName: "run", abstract: "Assign texts to classes (default).",
@@ -45,22 +39,18 @@ struct Classify: AsyncParsableCommand {
         }
 
         func run() async throws {
-            do {
-                let model = try TextClassifier(contentsOf: URL(filePath: classifier))
-                if !texts.isEmpty { return try await write(texts, model) }
-                // Some lines at a time: embeddings are faster together.
-                var batch: [String] = []
-                while let line = StandardInput.line() {
-                    batch.append(line)
-                    if batch.count == 64 || model.features != .embeddings {
-                        try await write(batch, model)
-                        batch = []
-                    }
+            let model = try TextClassifier(contentsOf: URL(filePath: classifier))
+            if !texts.isEmpty { return try await write(texts, model) }
+            // Some lines at a time: embeddings are faster together.
+            var batch: [String] = []
+            while let line = StandardInput.line() {
+                batch.append(line)
+                if batch.count == 64 || model.features != .embeddings {
+                    try await write(batch, model)
+                    batch = []
                 }
-                try await write(batch, model)
-            } catch {
-                throw Classify.fail(error)
             }
+            try await write(batch, model)
         }
 
         private func write(_ texts: [String], _ model: TextClassifier) async throws {
@@ -123,43 +113,39 @@ struct Classify: AsyncParsableCommand {
             for path in [url.path] + (html.map { [$0] } ?? []) {
                 try OutputFile.check(path, inputs: [data] + (test.map { [$0] } ?? []))
             }
-            do {
-                let examples = try LabelledTexts(contentsOf: URL(filePath: data), text: text, label: label)
-                let judged = try test.map { try LabelledTexts(contentsOf: URL(filePath: $0), text: text, label: label) }
-                var options = ClassifierOptions()
-                (options.features, options.penalty, options.isBalanced) = (features, penalty, balance)
-                (options.folds, options.seed) = (folds, seed)
-                Message.say("\(examples.examples.count) texts, \(examples.labels.count) classes")
-                let line = ProgressLine("Training", total: 100)
-                let work = Task { [options] in
-                    try await TextClassifier.train(examples, test: judged, options: options) { name, share in
-                        line.show(Int(share * 100), text: name)
-                    }
+            let examples = try LabelledTexts(contentsOf: URL(filePath: data), text: text, label: label)
+            let judged = try test.map { try LabelledTexts(contentsOf: URL(filePath: $0), text: text, label: label) }
+            var options = ClassifierOptions()
+            (options.features, options.penalty, options.isBalanced) = (features, penalty, balance)
+            (options.folds, options.seed) = (folds, seed)
+            Message.say("\(examples.examples.count) texts, \(examples.labels.count) classes")
+            let line = ProgressLine("Training", total: 100)
+            let work = Task { [options] in
+                try await TextClassifier.train(examples, test: judged, options: options) { name, share in
+                    line.show(Int(share * 100), text: name)
                 }
-                let interrupt = Interrupt { work.cancel() }
-                defer { interrupt.stop() }
-                let result = await work.result
-                line.end()
-                let (classifier, report) = try result.get()
-                try classifier.write(to: url)
-                let size = try url.resourceValues(forKeys: [.fileSizeKey]).fileSize ?? 0
-                let page = ClassifierPage(report)
-                if let html {
-                    do { try page.html.write(to: URL(filePath: html), atomically: true, encoding: .utf8) } catch {
-                        Message.say("\(html) cannot be written: \(error.localizedDescription)")
-                    }
-                }
-                if json {
-                    let encoder = JSONEncoder()
-                    encoder.outputFormatting = [.prettyPrinted, .sortedKeys, .withoutEscapingSlashes]
-                    print(String(decoding: try encoder.encode(report), as: UTF8.self))
-                } else {
-                    print(page.text)
-                }
-                Message.say("Written: \(url.path) (\((size + 1023) / 1024) KB). Use it: fm classify \(url.path) \"…\"")
-            } catch {
-                throw Classify.fail(error)
             }
+            let interrupt = Interrupt { work.cancel() }
+            defer { interrupt.stop() }
+            let result = await work.result
+            line.end()
+            let (classifier, report) = try result.get()
+            try classifier.write(to: url)
+            let size = try url.resourceValues(forKeys: [.fileSizeKey]).fileSize ?? 0
+            let page = ClassifierPage(report)
+            if let html {
+                do { try page.html.write(to: URL(filePath: html), atomically: true, encoding: .utf8) } catch {
+                    Message.say("\(html) cannot be written: \(error.localizedDescription)")
+                }
+            }
+            if json {
+                let encoder = JSONEncoder()
+                encoder.outputFormatting = [.prettyPrinted, .sortedKeys, .withoutEscapingSlashes]
+                print(String(decoding: try encoder.encode(report), as: UTF8.self))
+            } else {
+                print(page.text)
+            }
+            Message.say("Written: \(url.path) (\((size + 1023) / 1024) KB). Use it: fm classify \(url.path) \"…\"")
         }
     }
 }

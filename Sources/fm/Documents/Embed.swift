@@ -42,15 +42,9 @@ struct Embed: AsyncParsableCommand {
     }
 
     func run() async throws {
-        do {
-            let input = similar != nil || texts.isEmpty ? try lines(of: texts.first) : texts
-            let model = try Embedder.model(self.model)
-            if let similar { try await search(similar, in: input, model) } else { try await write(input, model) }
-        } catch let error as ValidationError {
-            throw error
-        } catch {
-            throw ExitMessage.exit(for: error)
-        }
+        let input = similar != nil || texts.isEmpty ? try lines(of: texts.first) : texts
+        let model = try Embedder.model(self.model)
+        if let similar { try await search(similar, in: input, model) } else { try await write(input, model) }
     }
 
     /// Vectors that are computed before any of them is written.

@@ -65,10 +65,7 @@ extension Model {
                 Message.say("\(matrices) matrices, \(parts) parts of \(TextMeasurement.usualWindow) tokens")
                 print(url.path)
             } catch is CancellationError {
-                Message.say("Stopped. The same command with --resume continues.")
-                throw ExitCode(130)
-            } catch {
-                throw Model.fail(error)
+                throw CommandFailure("Stopped. The same command with --resume continues.", code: .interrupted)
             }
         }
 

@@ -2,6 +2,7 @@ import ArgumentParser
 import Foundation
 import Inference
 import ModelTools
+import Reports
 
 extension Model {
     struct Profile: AsyncParsableCommand {
@@ -22,23 +23,17 @@ extension Model {
         func run() async throws {
             let path = try Model.file(named: name)
             if let html { try OutputFile.check(html, inputs: [path]) }
-            do {
-                let profile = try await LongWork.run { check in
-                    try ModelProfile(path: path, isCancelled: { LongWork.isCancelled(check) })
-                }
-                let page = ProfilePage(profile)
-                if let html { try page.html.write(to: URL(filePath: html), atomically: true, encoding: .utf8) }
-                if json {
-                    let encoder = JSONEncoder()
-                    encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
-                    print(String(decoding: try encoder.encode(profile), as: UTF8.self))
-                } else {
-                    print(page.text(allLayers: layers))
-                }
-            } catch is CancellationError {
-                throw ExitCode(130)
-            } catch {
-                throw Model.fail(error)
+            let profile = try await LongWork.run { check in
+                try ModelProfile(path: path, isCancelled: { LongWork.isCancelled(check) })
+            }
+            let page = ProfilePage(profile)
+            if let html { try page.html.write(to: URL(filePath: html), atomically: true, encoding: .utf8) }
+            if json {
+                let encoder = JSONEncoder()
+                encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
+                print(String(decoding: try encoder.encode(profile), as: UTF8.self))
+            } else {
+                print(page.text(allLayers: layers))
             }
         }
     }
@@ -125,86 +120,82 @@ struct ProfilePage {
         }
     }
 
+    private static let columns = ["operation", "ms", "share", "GB/s", "GFLOP/s", "of the memory"]
+
+    private func row(_ operation: ModelProfile.Operation, _ title: String, of phase: ModelProfile.Phase) -> [String] {
+        let rates = Self.rates(operation.bytes, operation.operations, operation.milliseconds)
+        return [
+            title, String(format: "%.2f", operation.milliseconds),
+            String(format: "%.1f %%", 100 * operation.milliseconds / max(1e-9, phase.milliseconds)),
+            operation.bytes > 0 ? String(format: "%.1f", rates.bytes) : "",
+            operation.operations > 0 ? String(format: "%.0f", rates.operations) : "",
+            share(operation.bytes, operation.milliseconds),
+        ]
+    }
+
     func text(allLayers: Bool) -> String {
-        func pad(_ text: String, _ width: Int) -> String {
-            text.padding(toLength: max(width, text.count + 1), withPad: " ", startingAt: 0)
-        }
-        var lines = facts.map { pad($0.name, 28) + $0.value }
+        var lines = TextTable(facts: facts).lines()
         for (name, phase) in phases {
             lines += ["", String(format: "%@: %.2f ms", name, phase.milliseconds)]
-            lines.append("  " + pad("operation", 34) + "      ms   share     GB/s   GFLOP/s  of the memory")
-            func row(_ operation: ModelProfile.Operation, _ title: String) -> String {
-                let rates = Self.rates(operation.bytes, operation.operations, operation.milliseconds)
-                func right(_ text: String, _ width: Int) -> String {
-                    String(repeating: " ", count: max(0, width - text.count)) + text
-                }
-                return "  " + pad(title, 34)
-                    + String(format: "%8.2f %6.1f %%", operation.milliseconds, 100 * operation.milliseconds / phase.milliseconds)
-                    + right(operation.bytes > 0 ? String(format: "%.1f", rates.bytes) : "", 9)
-                    + right(operation.operations > 0 ? String(format: "%.0f", rates.operations) : "", 10)
-                    + right(share(operation.bytes, operation.milliseconds), 15)
-            }
-            if allLayers {
-                for layer in phase.layers {
-                    for operation in layer.operations { lines.append(row(operation, "\(layer.name)  \(operation.name)")) }
-                }
-            } else {
-                lines += Self.total(phase).map { row($0, $0.name) }
-            }
+            let rows =
+                allLayers
+                ? phase.layers.flatMap { layer in layer.operations.map { row($0, "\(layer.name)  \($0.name)", of: phase) } }
+                : Self.total(phase).map { row($0, $0.name, of: phase) }
+            let columns = Self.columns.enumerated().map { $0 == 0 ? TextTable.Column.left($1) : .right($1) }
+            lines += TextTable(columns, indentation: "  ", rows: rows).lines()
         }
         if !predictions.isEmpty {
             lines += ["", "generation on machines whose memory is faster or slower, if the memory limits it there too"]
-            lines += predictions.map { "  " + pad($0.name, 40) + $0.value }
+            lines += TextTable(facts: predictions, indentation: "  ").lines()
         }
         lines += ["", "time until the model is ready, if its file has to be read from a disk"]
-        lines += loading.map { "  " + pad($0.name, 40) + $0.value }
-        return lines.joined(separator: "\n")
+        return (lines + TextTable(facts: loading, indentation: "  ").lines()).joined(separator: "\n")
     }
 
     // MARK: - HTML
 
     var html: String {
-        func xml(_ text: String) -> String { EvalReport.xml(text) }
-        func table(_ rows: [(name: String, value: String)]) -> String {
-            "<table>" + rows.map { "<tr><th>\(xml($0.name))<td>\(xml($0.value))</tr>" }.joined() + "</table>"
+        var page = Page(profile.name, style: Self.style, script: Self.script)
+        page.add(Page.table(facts: facts))
+        for (name, phase) in phases {
+            let rows = Self.total(phase).map { row($0, $0.name, of: phase) }
+            let table = Page.table(
+                titles: Self.columns, rows.map { row in [.text(row[0])] + row.dropFirst().map { .number($0) } })
+            page.add(
+                name + String(format: ": %.2f ms", phase.milliseconds),
+                flames(phase) + Page.details("operations", table, isOpen: true))
         }
-        let pictures = phases.map { name, phase in
-            "<h2>\(xml(name)): \(String(format: "%.2f ms", phase.milliseconds))</h2>\(flames(phase))\(operations(phase))"
-        }.joined()
-        return """
-            <!DOCTYPE html><html lang="en"><meta charset="utf-8"><title>\(xml(profile.name))</title>
-            <meta name="viewport" content="width=device-width"><style>
-            :root{color-scheme:light dark;--line:#8884}
-            body{font:15px/1.45 system-ui,sans-serif;max-width:72rem;margin:2em auto;padding:0 1em}
-            table{border-collapse:collapse}th,td{text-align:left;padding:.2em 1em .2em 0;vertical-align:top}
-            tr{border-bottom:1px solid var(--line)}th{font-weight:500}h2{font-size:1.1rem;margin-top:2em}
-            .flame{position:relative;height:5.6em;overflow:hidden;font-size:12px}
-            .flame div{position:absolute;height:1.7em;overflow:hidden;white-space:nowrap;box-sizing:border-box;padding:0 .3em;\
-            border:1px solid Canvas;cursor:pointer;color:#000}
-            .n{text-align:right}details{margin:.2em 0}summary{cursor:pointer}.soft{opacity:.7}
-            </style><h1>\(xml(profile.name))</h1>\(table(facts))
-            \(pictures)
-            <p class="soft">The first row is the whole, the second are layers, the third their operations. A click on a part enlarges it; a \
-            click on the whole shows all.</p>
-            \(predictions.isEmpty ? "" : "<h2>Generation on machines whose memory limits it too</h2>\(table(predictions))")
-            <h2>Time until the model is ready, if its file has to be read from a disk</h2>\(table(loading))
-            <h2>Structure</h2>\(structure)
-            <script>
-            for (const flame of document.querySelectorAll(".flame")) {
-              const parts = [...flame.children];
-              function show(from, to) {
-                for (const part of parts) {
-                  const start = (part.dataset.x - from) / (to - from), width = part.dataset.w / (to - from);
-                  part.style.left = 100 * start + "%"; part.style.width = 100 * width + "%";
-                  part.hidden = start + width <= 0 || start >= 1;
-                }
-              }
-              for (const part of parts) part.onclick = () => show(+part.dataset.x, +part.dataset.x + +part.dataset.w);
-              show(0, 1);
-            }
-            </script></html>
-            """
+        page.add(
+            Page.paragraph(
+                "The first row is the whole, the second are layers, the third their operations. A click on a part enlarges it; a click on the whole shows all.",
+                "soft"))
+        page.add("Generation on machines whose memory limits it too", Page.table(facts: predictions))
+        page.add("Time until the model is ready, if its file has to be read from a disk", Page.table(facts: loading))
+        page.add("Structure", structure)
+        return page.html
     }
+
+    private static let style = """
+        .flame{position:relative;height:5.6em;overflow:hidden;font-size:12px}
+        .flame div{position:absolute;height:1.7em;overflow:hidden;white-space:nowrap;box-sizing:border-box;padding:0 .3em;\
+        border:1px solid Canvas;cursor:pointer;color:#000}
+
+        """
+
+    private static let script = """
+        for (const flame of document.querySelectorAll(".flame")) {
+          const parts = [...flame.children];
+          function show(from, to) {
+            for (const part of parts) {
+              const start = (part.dataset.x - from) / (to - from), width = part.dataset.w / (to - from);
+              part.style.left = 100 * start + "%"; part.style.width = 100 * width + "%";
+              part.hidden = start + width <= 0 || start >= 1;
+            }
+          }
+          for (const part of parts) part.onclick = () => show(+part.dataset.x, +part.dataset.x + +part.dataset.w);
+          show(0, 1);
+        }
+        """
 
     private static let colours = ["#f4a261", "#2a9d8f", "#e9c46a", "#8ab17d", "#e76f51", "#90b4d8", "#c8a2c8", "#b5b5b5"]
 
@@ -213,11 +204,11 @@ struct ProfilePage {
         let total = max(1e-9, phase.milliseconds)
         let names = Self.total(phase).map(\.name)
         func part(_ level: Int, _ start: Double, _ time: Double, _ text: String, _ colour: String) -> String {
-            let title = EvalReport.xml(String(format: "%@: %.3f ms, %.1f %%", text, time, 100 * time / total))
+            let title = String(format: "%@: %.3f ms, %.1f %%", text, time, 100 * time / total).htmlEscaped
             return String(
                 format: "<div style=\"top:%.1fem;background:%@\" data-x=\"%.6f\" data-w=\"%.6f\" title=\"%@\">%@</div>",
                 1.85 * Double(level),
-                colour, start / total, time / total, title, EvalReport.xml(text))
+                colour, start / total, time / total, title, text.htmlEscaped)
         }
         var html = part(0, 0, total, "all", "#ddd")
         var start = 0.0
@@ -234,32 +225,18 @@ struct ProfilePage {
         return "<div class=\"flame\">\(html)</div>"
     }
 
-    private func operations(_ phase: ModelProfile.Phase) -> String {
-        let rows = Self.total(phase).map { operation -> String in
-            let rates = Self.rates(operation.bytes, operation.operations, operation.milliseconds)
-            return String(
-                format: "<tr><td>%@<td class=n>%.2f<td class=n>%.1f %%<td class=n>%@<td class=n>%@<td class=n>%@</tr>",
-                EvalReport.xml(operation.name), operation.milliseconds,
-                100 * operation.milliseconds / max(1e-9, phase.milliseconds),
-                operation.bytes > 0 ? String(format: "%.1f", rates.bytes) : "",
-                operation.operations > 0 ? String(format: "%.0f", rates.operations) : "",
-                share(operation.bytes, operation.milliseconds))
-        }
-        return
-            "<details open><summary>operations</summary><table><tr><th>operation<th>ms<th>share<th>GB/s<th>GFLOP/s<th>of the memory</tr>"
-            + rows.joined() + "</table></details>"
-    }
-
     /// The tensors by layer.
     private var structure: String {
         func size(_ bytes: Int) -> String {
             bytes < 1_000_000 ? "\(bytes / 1_000) KB" : String(format: "%.1f MB", Double(bytes) / 1e6)
         }
         func table(_ tensors: [ModelProfile.Tensor]) -> String {
-            "<table><tr><th>tensor<th>shape<th>type<th>size</tr>"
-                + tensors.map {
-                    "<tr><td>\(EvalReport.xml($0.name))<td>\($0.shape.map(String.init).joined(separator: " × "))<td>\($0.type)<td class=n>\(size($0.bytes))</tr>"
-                }.joined() + "</table>"
+            Page.table(
+                titles: ["tensor", "shape", "type", "size"],
+                tensors.map { tensor in
+                    let shape = tensor.shape.map(String.init).joined(separator: " × ")
+                    return [.text(tensor.name), .text(shape), .text(tensor.type), .number(size(tensor.bytes))]
+                })
         }
         func layer(_ tensor: ModelProfile.Tensor) -> Int? {
             let parts = tensor.name.split(separator: ".")
@@ -275,9 +252,8 @@ struct ProfilePage {
             let types = Dictionary(grouping: tensors.filter { $0.shape.count > 1 }, by: \.type).map {
                 "\($0.value.count) \($0.key)"
             }.sorted()
-            html +=
-                "<details><summary>layer \(number) <span class=\"soft\">\(size(tensors.reduce(0) { $0 + $1.bytes })), "
-                + "\(types.joined(separator: ", "))</span></summary>\(table(tensors))</details>"
+            let facts = ([size(tensors.reduce(0) { $0 + $1.bytes })] + types).joined(separator: ", ")
+            html += Page.details("layer \(number) <span class=\"soft\">\(facts.htmlEscaped)</span>", table(tensors))
         }
         return html + table(rest)
     }

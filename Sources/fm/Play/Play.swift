@@ -5,6 +5,7 @@ import FoundationModelsGGUF
 import Inference
 import InstalledModels
 import Synchronization
+import Reports
 
 struct Play: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
@@ -114,8 +115,7 @@ struct Play: AsyncParsableCommand {
             // An editor may replace a file, so that it does not exist for a moment.
             let saves = files.map { try? FileManager.default.attributesOfItem(atPath: $0)[.modificationDate] as? Date }
             if lastSaves.isEmpty, let missing = zip(files, saves).first(where: { $1 == nil })?.0 {
-                Message.say("fm: “\(missing)” cannot be read.")
-                throw ExitCode(64)
+                throw CommandFailure("“\(missing)” cannot be read.", code: .wrongUsage)
             }
             if !saves.contains(nil), saves != lastSaves || isRequested {
                 if isRequested { known = [:] }
@@ -127,9 +127,10 @@ struct Play: AsyncParsableCommand {
                         let data = try EvalFile.data(files[0])
                         known = try await show(try PlayPrompt.read(data, name: files[0]), columns, known)
                     }
-                } catch let error as EvalError {
-                    Message.say("fm: \(error.description)")
-                    if once { throw ExitCode(error.code) }
+                } catch {
+                    // Whatever is wrong with the file, the next save may be right.
+                    if once || error is CancellationError { throw error }
+                    CommandFailure(error).say()
                 }
                 if once { return }
                 Message.say("Waiting for \(files.joined(separator: ", ")) to be saved. Enter runs everything again, Ctrl-C ends.")
@@ -174,7 +175,7 @@ struct Play: AsyncParsableCommand {
         }
     }
 
-    private static var terminalWidth: Int { TerminalText.columns(of: STDOUT_FILENO) ?? 100 }
+    private static var terminalWidth: Int { Terminal.columns(of: STDOUT_FILENO) ?? 100 }
 
     /// Runs all blocks of a program with each model, and shows the results.
     private func show(_ program: PlaygroundProgram, _ columns: [Column]) throws {

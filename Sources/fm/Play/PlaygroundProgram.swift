@@ -127,7 +127,7 @@ struct PlaygroundProgram {
             let path = URL(filePath: file).path.replacing("\\", with: "\\\\").replacing("\"", with: "\\\"")
             sources["File\(index).swift"] = "#sourceLocation(file: \"\(path)\", line: 1)\n" + part.source
         }
-        if blocks.isEmpty { throw EvalError("\(files.joined(separator: ", ")): no #Playground { … }.") }
+        if blocks.isEmpty { throw CommandFailure("\(files.joined(separator: ", ")): no #Playground { … }.", code: .wrongUsage) }
         sources["Main.swift"] = Self.main(blocks.count)
 
         // Each file has a package of its own. They share the modules that are built, one set with macros and one without:
@@ -169,7 +169,7 @@ struct PlaygroundProgram {
                 "Building \(files[0])" + (isFirst ? " (the first time takes a few minutes)" : ""),
                 "--package-path", folder.path, "--scratch-path", modules.path, "--product", name,
             ])
-        guard build.status == 0 else { throw EvalError("“\(files[0])” was not built.", code: 1) }
+        guard build.status == 0 else { throw CommandFailure("“\(files[0])” was not built.") }
         self.blocks = blocks
         executable = modules.appending(path: "debug/\(name)").path
     }
@@ -182,7 +182,8 @@ struct PlaygroundProgram {
             if FileManager.default.fileExists(atPath: current.appending(path: "scripts/build").path) { return current }
             folder = current.deletingLastPathComponent()
         }
-        throw EvalError("#Playground blocks need the source of this package. Set FM_PACKAGE to its folder.")
+        throw CommandFailure(
+            "#Playground blocks need the source of this package.", code: .wrongUsage, advice: "Set FM_PACKAGE to its folder.")
     }
 
     /// A short name that is the same for the same text.

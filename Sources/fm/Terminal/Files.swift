@@ -43,9 +43,9 @@ enum PrivateFile {
                 try overwrite(path, data)
             }
         } catch let error as FileError {
-            throw CommandError("“\(path)” cannot be written: \(error.reason).")
+            throw CommandFailure("“\(path)” cannot be written: \(error.reason).")
         } catch {
-            throw CommandError("“\(path)” cannot be written: \(error.localizedDescription)")
+            throw CommandFailure("“\(path)” cannot be written: \(error.localizedDescription)")
         }
     }
 

@@ -1,6 +1,7 @@
 @preconcurrency import Dispatch  // its signal sources are thread-safe but not marked as Sendable
 import Foundation
 import Synchronization
+import Reports
 
 /// What a terminal may be sent besides text. This is the only place that decides it.
 enum Terminal {
@@ -19,6 +20,12 @@ enum Terminal {
 
     /// Whether the terminal shows nothing but lines of text.
     static var isDumb: Bool { ProcessInfo.processInfo.environment["TERM"] == "dumb" }
+
+    /// The number of columns of the terminal that a file descriptor refers to; nil if it is not a terminal or does not tell.
+    static func columns(of descriptor: Int32) -> Int? {
+        var size = winsize()
+        return ioctl(descriptor, UInt(TIOCGWINSZ), &size) == 0 && size.ws_col > 0 ? Int(size.ws_col) : nil
+    }
 
     /// Text of less importance. What it quotes must have passed ``TerminalText/safe(_:)``.
     static func grey(_ text: String, on descriptor: Int32) -> String {
