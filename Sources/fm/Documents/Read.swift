@@ -10,6 +10,7 @@ import ModelPrompts
 import Retrieval
 import Synchronization
 import Reports
+import ProcessSettings
 
 struct Read: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
@@ -175,7 +176,7 @@ struct Read: AsyncParsableCommand {
     /// The file for what is done so far. It is named by all that the result depends on.
     private static func checkpoint(_ parts: String...) throws -> URL {
         let hash = FNV.hash(parts.joined(separator: "\u{0}").utf8)
-        let folder = UserFolder.url("XDG_CACHE_HOME", default: ".cache")
+        let folder = UserFolder.url(.cacheFolder, default: ".cache")
             .appendingPathComponent("foundation-models/reading")
         try FileManager.default.createDirectory(
             at: folder, withIntermediateDirectories: true, attributes: [.posixPermissions: 0o700])

@@ -58,7 +58,7 @@ struct Search: AsyncParsableCommand {
             let text = passage.text.split(separator: "\n").map { "    \($0)\n" }.joined()
             if isColored {
                 let (place, rest) = (TerminalText.safe(passage.place), TerminalText.safe(headings + "\n" + text + "\n"))
-                try Output().writeStyled(head + "\u{1B}[1m\(place)\u{1B}[0m" + rest)
+                try Output().writeStyled(head + Terminal.styled(place, .bold, on: STDOUT_FILENO) + rest)
             } else {
                 try Output().write(head + passage.place + headings + "\n" + text + "\n")
             }

@@ -2,6 +2,7 @@ import ContextKit
 import Files
 import Foundation
 import Inference
+import ProcessSettings
 
 /// A Swift file with `#Playground { … }` blocks, built as a program that runs one of the blocks.
 ///
@@ -175,7 +176,7 @@ struct PlaygroundProgram {
 
     /// The folder of this package, on which the program depends: that from which `fm` was built, or `FM_PACKAGE`.
     private static func libraryFolder() throws -> URL {
-        if let path = ProcessInfo.processInfo.environment["FM_PACKAGE"] { return URL(filePath: path) }
+        if let path = Setting.package.value { return URL(filePath: path) }
         var folder = Bundle.main.executableURL?.resolvingSymlinksInPath().deletingLastPathComponent()
         while let current = folder, current.path != "/" {
             if FileManager.default.fileExists(atPath: current.appending(path: "scripts/build").path) { return current }

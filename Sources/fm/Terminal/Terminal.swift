@@ -2,6 +2,7 @@
 import Foundation
 import Synchronization
 import Reports
+import ProcessSettings
 
 /// What a terminal may be sent besides text. This is the only place that decides it.
 enum Terminal {
@@ -10,16 +11,17 @@ enum Terminal {
 
     /// Whether text for a file descriptor may have colours.
     static func hasColors(_ descriptor: Int32) -> Bool {
-        isatty(descriptor) == 1 && allowsColors(ProcessInfo.processInfo.environment)
+        isatty(descriptor) == 1 && allowsColors(Setting.environment)
     }
 
     /// `NO_COLOR` (no-color.org) with any text and `CLICOLOR=0` forbid colours, and a terminal without sequences has none.
     static func allowsColors(_ environment: [String: String]) -> Bool {
-        environment["NO_COLOR"] ?? "" == "" && environment["CLICOLOR"] != "0" && environment["TERM"] != "dumb"
+        Setting.noColor.value(in: environment) == nil && Setting.cliColor.value(in: environment) != "0"
+            && Setting.terminal.value(in: environment) != "dumb"
     }
 
     /// Whether the terminal shows nothing but lines of text.
-    static var isDumb: Bool { ProcessInfo.processInfo.environment["TERM"] == "dumb" }
+    static var isDumb: Bool { Setting.terminal.value == "dumb" }
 
     /// The number of columns of the terminal that a file descriptor refers to; nil if it is not a terminal or does not tell.
     static func columns(of descriptor: Int32) -> Int? {
@@ -27,9 +29,21 @@ enum Terminal {
         return ioctl(descriptor, UInt(TIOCGWINSZ), &size) == 0 && size.ws_col > 0 ? Int(size.ws_col) : nil
     }
 
-    /// Text of less importance. What it quotes must have passed ``TerminalText/safe(_:)``.
-    static func grey(_ text: String, on descriptor: Int32) -> String {
-        hasColors(descriptor) ? "\u{1B}[90m\(text)\u{1B}[0m" : text
+    /// How text differs from other text.
+    enum Style: String {
+        case bold = "1"
+        /// Of less importance.
+        case grey = "90"
+        case green = "32"
+
+        /// What begins the style, and what ends it.
+        var begin: String { "\u{1B}[\(rawValue)m" }
+        static let end = "\u{1B}[0m"
+    }
+
+    /// Text in a style, where it may have one. What it quotes must have passed ``TerminalText/safe(_:)``.
+    static func styled(_ text: String, _ style: Style, on descriptor: Int32) -> String {
+        hasColors(descriptor) ? style.begin + text + Style.end : text
     }
 }
 
