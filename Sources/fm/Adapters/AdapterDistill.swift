@@ -81,12 +81,8 @@ extension Adapter {
             }
             if before.isEmpty { try append(identity + "\n", to: state) }
             let done = before.count > 1 ? try Self.done(before[before.count - 1], url) : 0
-            let work = Task { try await answer(items, done, responseFormat, requirements, url, state) }
-            let interrupt = Interrupt { work.cancel() }
-            defer { interrupt.stop() }
-            do { try await work.value } catch {
-                if interrupt.happened { throw CommandFailure("Stopped. The same command continues.", code: .interrupted) }
-                throw error
+            try await LongWork.untilInterrupted("Stopped. The same command continues.") {
+                try await answer(items, done, responseFormat, requirements, url, state)
             }
         }
 

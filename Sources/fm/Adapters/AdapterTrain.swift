@@ -142,8 +142,10 @@ extension Adapter {
             let line = ProgressLine("Training", total: trainer.plan.steps)
             let information = AdapterInformation(author: author, description: description, license: license)
             let json = json
-            let work = Task {
-                try await trainer.train(to: url, resumes: resume, information: information) { progress in
+            let resumes = resume
+            let summary = try await LongWork.untilInterrupted("Stopped. The same command with --resume continues.") {
+                defer { line.end() }
+                return try await trainer.train(to: url, resumes: resumes, information: information) { progress in
                     curve.add(progress)
                     if json {
                         let encoder = JSONEncoder()
@@ -153,17 +155,6 @@ extension Adapter {
                     }
                     line.show(progress.step, text: Self.text(progress))
                 }
-            }
-            let interrupt = Interrupt { work.cancel() }
-            defer { interrupt.stop() }
-            let summary: AdapterTrainer.Summary
-            do {
-                summary = try await work.value
-                line.end()
-            } catch {
-                line.end()
-                guard error is CancellationError else { throw error }
-                throw CommandFailure("Stopped. The same command with --resume continues.", code: .interrupted)
             }
             if !json, let text = curve.text { Message.say(text, terminator: "") }
             if let html {

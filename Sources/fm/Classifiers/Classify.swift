@@ -120,16 +120,12 @@ struct Classify: AsyncParsableCommand {
             (options.folds, options.seed) = (folds, seed)
             Message.say("\(examples.examples.count) texts, \(examples.labels.count) classes")
             let line = ProgressLine("Training", total: 100)
-            let work = Task { [options] in
-                try await TextClassifier.train(examples, test: judged, options: options) { name, share in
+            let (classifier, report) = try await LongWork.untilInterrupted { [options] in
+                defer { line.end() }
+                return try await TextClassifier.train(examples, test: judged, options: options) { name, share in
                     line.show(Int(share * 100), text: name)
                 }
             }
-            let interrupt = Interrupt { work.cancel() }
-            defer { interrupt.stop() }
-            let result = await work.result
-            line.end()
-            let (classifier, report) = try result.get()
             try classifier.write(to: url)
             let size = try url.resourceValues(forKeys: [.fileSizeKey]).fileSize ?? 0
             let page = ClassifierPage(report)

@@ -55,13 +55,7 @@ struct Read: AsyncParsableCommand {
     func run() async throws {
         try flags.selectModel()
         let (files, task) = try parts()
-        let work = Task { try await read(files, task) }
-        let interrupt = Interrupt { work.cancel() }
-        defer { interrupt.stop() }
-        do { try await work.value } catch {
-            if interrupt.happened { throw CommandFailure("Stopped. The same command continues.", code: .interrupted) }
-            throw error
-        }
+        try await LongWork.untilInterrupted("Stopped. The same command continues.") { try await read(files, task) }
     }
 
     /// The files, and what to do with their texts.
