@@ -14,6 +14,7 @@ enum Program {
             } else {
                 try command.run()
             }
+            try Output.check()
         } catch {
             switch FM.exitCode(for: error) {
             case .success:  // help and versions are answers

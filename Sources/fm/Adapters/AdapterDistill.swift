@@ -124,8 +124,10 @@ extension Adapter {
                     items.append(Item(instructions: instructions, prompt: line))
                     continue
                 }
-                // The line's number is what helps.
-                guard let value = try? JSONParser.parse(line) else { throw ValidationError("Line \(index + 1) is not JSON.") }
+                let value: JSONValue
+                do { value = try JSONParser.parse(line) } catch {
+                    throw ValidationError("Line \(index + 1) is not JSON at column \(error.column): \(error.reason).")
+                }
                 if case .string(let prompt)? = value["prompt"] {
                     items.append(Item(instructions: instructions, prompt: prompt))
                     continue

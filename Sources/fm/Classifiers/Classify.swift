@@ -55,8 +55,6 @@ struct Classify: AsyncParsableCommand {
 
         private func write(_ texts: [String], _ model: TextClassifier) async throws {
             guard !texts.isEmpty else { return }
-            let encoder = JSONEncoder()
-            encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
             for (text, predictions) in zip(texts, try await model.predictions(for: texts)) {
                 let chosen =
                     model.hasSeveralLabels
@@ -66,7 +64,7 @@ struct Classify: AsyncParsableCommand {
                     let line = Line(
                         text: text, labels: chosen.map(\.label),
                         probabilities: Dictionary(predictions.map { ($0.label, $0.probability) }, uniquingKeysWith: max))
-                    print(String(decoding: try encoder.encode(line), as: UTF8.self))
+                    try Output().writeJSON(line)
                 } else if all {
                     print(predictions.map { Self.field($0) }.joined(separator: "\t"))
                 } else if chosen.isEmpty {
@@ -129,19 +127,14 @@ struct Classify: AsyncParsableCommand {
             try classifier.write(to: url)
             let size = try url.resourceValues(forKeys: [.fileSizeKey]).fileSize ?? 0
             let page = ClassifierPage(report)
-            if let html {
-                do { try page.html.write(to: URL(filePath: html), atomically: true, encoding: .utf8) } catch {
-                    Message.say("\(html) cannot be written: \(error.localizedDescription)")
-                }
-            }
             if json {
-                let encoder = JSONEncoder()
-                encoder.outputFormatting = [.prettyPrinted, .sortedKeys, .withoutEscapingSlashes]
-                print(String(decoding: try encoder.encode(report), as: UTF8.self))
+                try Output().writeJSON(report, isPretty: true)
             } else {
                 print(page.text)
             }
             Message.say("Written: \(url.path) (\((size + 1023) / 1024) KB). Use it: fm classify \(url.path) \"…\"")
+            // The classifier is written: what fails now is only the page.
+            if let html { try OutputFile.write(Data(page.html.utf8), to: html) }
         }
     }
 }

@@ -39,8 +39,6 @@ struct Search: AsyncParsableCommand {
     func run() async throws {
         let index = try await flags.index()
         let results = try await index.search(query, options: flags.options(limit: top))
-        let encoder = JSONEncoder()
-        encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
         let isColored = Terminal.hasColors(STDOUT_FILENO)
         for (number, result) in results.enumerated() {
             let passage = result.passage
@@ -50,7 +48,7 @@ struct Search: AsyncParsableCommand {
                     place: passage.place,
                     lines: [passage.lines.lowerBound, passage.lines.upperBound], page: passage.page, title: passage.title,
                     headings: passage.headings, text: passage.text)
-                try Output().write(String(decoding: try encoder.encode(line), as: UTF8.self) + "\n")
+                try Output().writeJSON(line)
                 continue
             }
             let headings = passage.headings.isEmpty ? "" : "  " + passage.headings.joined(separator: " › ")

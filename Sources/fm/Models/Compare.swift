@@ -42,11 +42,9 @@ extension Model {
                     comparison.models[index].answers = try await ModelQuestions.ask(path, ModelQuestions.all)
                 }
             }
-            if let html { try comparison.html.write(to: URL(filePath: html), atomically: true, encoding: .utf8) }
+            if let html { try OutputFile.write(Data(comparison.html.utf8), to: html) }
             if json {
-                let encoder = JSONEncoder()
-                encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes, .prettyPrinted]
-                print(String(decoding: try encoder.encode(comparison), as: UTF8.self))
+                try Output().writeJSON(comparison, isPretty: true)
             } else {
                 print(comparison.text)
             }

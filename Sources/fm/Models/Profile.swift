@@ -27,11 +27,9 @@ extension Model {
                 try ModelProfile(path: path, isCancelled: { LongWork.isCancelled(check) })
             }
             let page = ProfilePage(profile)
-            if let html { try page.html.write(to: URL(filePath: html), atomically: true, encoding: .utf8) }
+            if let html { try OutputFile.write(Data(page.html.utf8), to: html) }
             if json {
-                let encoder = JSONEncoder()
-                encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
-                print(String(decoding: try encoder.encode(profile), as: UTF8.self))
+                try Output().writeJSON(profile)
             } else {
                 print(page.text(allLayers: layers))
             }
