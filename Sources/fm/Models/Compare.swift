@@ -90,16 +90,11 @@ struct ModelComparison: Encodable {
     ) throws -> ModelComparison {
         let models = (try TextMeasurement(path: first), try TextMeasurement(path: other))
         guard models.0.hasSameVocabulary(as: models.1) else {
-            throw ModelError.unsupported(
-                field: "the vocabulary", value: "of \(models.1.vocabularySize) tokens",
-                supported:
-                    "that of the first model, with \(models.0.vocabularySize) tokens: only models with the same tokens can be compared"
-            )
+            throw CommandFailure(
+                "Only models with the same tokens can be compared. The first has \(models.0.vocabularySize), the other \(models.1.vocabularySize).",
+                code: .wrongUsage)
         }
-        let windows = models.0.windows(of: texts, limit: chunks)
-        guard !windows.isEmpty else {
-            throw ValidationError("The text has fewer than \(TextMeasurement.usualWindow) tokens.")
-        }
+        let windows = try models.0.requiredWindows(of: texts, limit: chunks)
         func isCancelled() -> Bool { LongWork.isCancelled(check) }
         let line = ProgressLine("Comparing", total: windows.count)
         defer { line.end() }
