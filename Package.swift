@@ -334,9 +334,10 @@ let package = Package(
         .testTarget(
             name: "fmTests",
             dependencies: [
-                .product(name: "ArgumentParser", package: "swift-argument-parser"),
-                "ProcessSettings", "Reports", "FoundationModelsInstallation",
+                "ProcessSettings", "Reports", "FoundationModelsInstallation", "FoundationModelsTraining",
                 "ContextKit", "Embeddings", "FoundationModels", "Inference", "InstalledModels", "TestSupport", "fm",
+                .product(name: "ArgumentParser", package: "swift-argument-parser"),
+                .product(name: "Subprocess", package: "swift-subprocess"),
             ],
             swiftSettings: settings),
         // Archives and indexes on a PostgreSQL server. Without the trait, the module is empty, and libpq is not needed.

@@ -2,6 +2,7 @@ import ArgumentParser
 import Foundation
 import Inference
 import InstalledModels
+import Reports
 
 struct Adapter: AsyncParsableCommand {
     static let configuration = CommandConfiguration(

@@ -59,9 +59,11 @@ extension Adapter {
             // What was done before: a line for these prompts and options, then one for each prompt, left out or not.
             let state = URL(filePath: out + ".done")
             let lock = open(state.path, O_RDWR | O_CREAT | O_CLOEXEC, 0o644)
-            guard lock >= 0 else { throw CommandError("“\(state.path)” cannot be written: \(String(cString: strerror(errno))).") }
+            guard lock >= 0 else {
+                throw CommandFailure("“\(state.path)” cannot be written: \(String(cString: strerror(errno))).")
+            }
             defer { close(lock) }
-            guard flock(lock, LOCK_EX | LOCK_NB) == 0 else { throw CommandError("Another run writes “\(out)”.") }
+            guard flock(lock, LOCK_EX | LOCK_NB) == 0 else { throw CommandFailure("Another run writes “\(out)”.") }
             let parts = items.flatMap { [$0.instructions ?? "", $0.prompt] }
             let responseFormat = try format.responseFormat()
             // What a schema says, not where it is.
@@ -79,15 +81,8 @@ extension Adapter {
             }
             if before.isEmpty { try append(identity + "\n", to: state) }
             let done = before.count > 1 ? try Self.done(before[before.count - 1], url) : 0
-            let work = Task { try await answer(items, done, responseFormat, requirements, choice, url, state) }
-            let interrupt = Interrupt { work.cancel() }
-            defer { interrupt.stop() }
-            do { try await work.value } catch {
-                if interrupt.happened {
-                    Message.say("Stopped. The same command continues.")
-                    throw ExitCode(130)
-                }
-                throw ExitMessage.exit(for: error)
+            try await LongWork.untilInterrupted("Stopped. The same command continues.") {
+                try await answer(items, done, responseFormat, requirements, choice, url, state)
             }
         }
 
@@ -129,8 +124,10 @@ extension Adapter {
                     items.append(Item(instructions: instructions, prompt: line))
                     continue
                 }
-                // The line's number is what helps.
-                guard let value = try? JSONParser.parse(line) else { throw ValidationError("Line \(index + 1) is not JSON.") }
+                let value: JSONValue
+                do { value = try JSONParser.parse(line) } catch {
+                    throw ValidationError("Line \(index + 1) is not JSON at column \(error.column): \(error.reason).")
+                }
                 if case .string(let prompt)? = value["prompt"] {
                     items.append(Item(instructions: instructions, prompt: prompt))
                     continue
@@ -236,12 +233,12 @@ extension Adapter {
         private func append(_ text: String, to url: URL) throws {
             let descriptor = open(url.path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0o644)
             guard descriptor >= 0 else {
-                throw CommandError("“\(url.path)” cannot be written: \(String(cString: strerror(errno))).")
+                throw CommandFailure("“\(url.path)” cannot be written: \(String(cString: strerror(errno))).")
             }
             defer { close(descriptor) }
             let bytes = Array(text.utf8)
             guard write(descriptor, bytes, bytes.count) == bytes.count else {
-                throw CommandError("“\(url.path)” cannot be written: \(String(cString: strerror(errno))).")
+                throw CommandFailure("“\(url.path)” cannot be written: \(String(cString: strerror(errno))).")
             }
         }
     }

@@ -20,11 +20,8 @@ struct Ask: AsyncParsableCommand {
               fm ask --in docs.index "Who signed the contract?" --json | jq -r .answer
 
             If the documents do not answer the question, the command prints “\(CitedAnswer.notInDocuments)” and its exit code \
-            is \(Ask.notInDocuments.rawValue).
+            is \(CommandFailure.Code.notInDocuments.rawValue).
             """)
-
-    /// The exit code of a question that the documents do not answer.
-    static let notInDocuments = ExitCode(6)
 
     /// Enough for three statements. Room that the answer does not need is missing for passages.
     static let defaultMaxTokens = 400
@@ -46,11 +43,7 @@ struct Ask: AsyncParsableCommand {
     func run() async throws {
         let model = try flags.modelFlags.choice().systemModel(guardrails: flags.guardrails.value)
         let writer = CitedAnswerWriter(model: model, flags: flags, passageTokens: passageTokens, json: json)
-        do {
-            try await writer.answer(question, from: try await search.index(), search.options(limit: 24, diversity: 0.3))
-        } catch {
-            throw ExitMessage.exit(for: error)
-        }
+        try await writer.answer(question, from: try await search.index(), search.options(limit: 24, diversity: 0.3))
     }
 }
 
@@ -61,17 +54,17 @@ struct CitedAnswerWriter {
     var passageTokens: Int?
     let json: Bool
 
-    /// - Throws: After the answer was written, ``Ask/notInDocuments`` if the documents do not answer the question, or the exit code of
-    ///   an answer that was ended because it repeated itself.
+    /// - Throws: After the answer was written, ``CommandFailure`` if the documents do not answer the question, or if the answer was ended
+    ///   because it repeated itself.
     func answer(_ question: String, from index: SearchIndex, _ search: SearchOptions) async throws {
         let context = try await RetrievedContext(
             for: question, from: index, tokens: try passageBudget(model.contextSize), options: search, model: model)
         let answer = try await CitedAnswer(
             question: question, from: context, model: model, instructions: flags.instructions, options: options)
         if json { try writeJSON(answer, context) } else { try write(answer) }
-        let code = reportStop(answer.usage, limitMessage: flags.limitMessage(Ask.defaultMaxTokens))
-        if !answer.isInDocuments { throw Ask.notInDocuments }
-        if let code { throw code }
+        let failure = CommandFailure.ofEnd(answer.usage, limitMessage: flags.limitMessage(Ask.defaultMaxTokens))
+        if !answer.isInDocuments { throw CommandFailure(failure?.description ?? "", code: .notInDocuments) }
+        if let failure { throw failure }
     }
 
     /// The maximum number of tokens of the passages.
@@ -138,8 +131,6 @@ struct CitedAnswerWriter {
         let report = Report(
             answer: answer.text, isInDocuments: answer.isInDocuments, statements: answer.statements, dropped: answer.dropped,
             sources: sources, passageTokens: context.tokenCount)
-        let encoder = JSONEncoder()
-        encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
-        try Output().write(String(decoding: try encoder.encode(report), as: UTF8.self) + "\n")
+        try Output().writeJSON(report)
     }
 }

@@ -3,6 +3,7 @@ import Foundation
 import FoundationModels
 import FoundationModelsGGUF
 import Inference
+import Reports
 
 extension Model {
     struct Check: AsyncParsableCommand {

@@ -4,6 +4,7 @@ import FoundationModels
 import Inference
 import InstalledModels
 import Synchronization
+import Reports
 
 struct Play: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
@@ -106,6 +107,11 @@ struct Play: AsyncParsableCommand {
 
     func run() async throws {
         let columns = try columns()
+        try await LongWork.untilInterrupted { try await watch(columns) }
+    }
+
+    /// Runs the files, and again after each save.
+    private func watch(_ columns: [Column]) async throws {
         var known: [PlayPrompt: [Answer]] = [:]
         var lastSaves: [Date?] = []
         var isRequested = false
@@ -113,22 +119,22 @@ struct Play: AsyncParsableCommand {
             // An editor may replace a file, so that it does not exist for a moment.
             let saves = files.map { try? FileManager.default.attributesOfItem(atPath: $0)[.modificationDate] as? Date }
             if lastSaves.isEmpty, let missing = zip(files, saves).first(where: { $1 == nil })?.0 {
-                Message.say("fm: “\(missing)” cannot be read.")
-                throw ExitCode(64)
+                throw CommandFailure("“\(missing)” cannot be read.", code: .wrongUsage)
             }
             if !saves.contains(nil), saves != lastSaves || isRequested {
                 if isRequested { known = [:] }
                 lastSaves = saves
                 do {
                     if isSwift {
-                        try show(try PlaygroundProgram(building: files), columns)
+                        try await show(try await PlaygroundProgram(building: files), columns)
                     } else {
                         let data = try EvalFile.data(files[0])
                         known = try await show(try PlayPrompt.read(data, name: files[0]), columns, known)
                     }
-                } catch let error as EvalError {
-                    Message.say("fm: \(error.description)")
-                    if once { throw ExitCode(error.code) }
+                } catch {
+                    // Whatever is wrong with the file, the next save may be right.
+                    if once || error is CancellationError { throw error }
+                    CommandFailure(error).say()
                 }
                 if once { return }
                 Message.say("Waiting for \(files.joined(separator: ", ")) to be saved. Enter runs everything again, Ctrl-C ends.")
@@ -172,16 +178,17 @@ struct Play: AsyncParsableCommand {
         }
     }
 
-    private static var terminalWidth: Int { TerminalText.columns(of: STDOUT_FILENO) ?? 100 }
+    private static var terminalWidth: Int { Terminal.columns(of: STDOUT_FILENO) ?? 100 }
 
     /// Runs all blocks of a program with each model, and shows the results.
-    private func show(_ program: PlaygroundProgram, _ columns: [Column]) throws {
+    private func show(_ program: PlaygroundProgram, _ columns: [Column]) async throws {
         let progress = Progress(total: program.blocks.count * columns.count)
         for (index, block) in program.blocks.enumerated() {
-            let cells = try columns.map { column in
+            var cells: [AnswerTable.Cell] = []
+            for column in columns {
                 progress.next()
-                let run = try program.run(index, model: column.path)
-                return AnswerTable.Cell(title: column.title, text: run.text, facts: run.facts)
+                let run = try await program.run(index, model: column.path)
+                cells.append(.init(title: column.title, text: run.text, facts: run.facts))
             }
             progress.end()
             try Self.write(["▌ \(block.title)"], cells)
@@ -201,6 +208,7 @@ struct Play: AsyncParsableCommand {
                 for column in columns {
                     progress.next()
                     row.append(await answer(prompt, column))
+                    try Task.checkCancellation()
                 }
                 progress.end()
             }
