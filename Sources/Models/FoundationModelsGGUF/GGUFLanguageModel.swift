@@ -11,7 +11,7 @@ public import TokenCounts
 ///
 /// Sessions with the same file share the model in memory. If the file cannot be used, the first request throws an
 /// error.
-public struct GGUFLanguageModel: TokenCounting, HasLocalModel {
+public struct GGUFLanguageModel: TokenCounting, KVCacheSaving, HasLocalModel {
     package let localModel: LocalModel
 
     /// - Parameters:
