@@ -18,8 +18,7 @@ public enum TokenEstimate {
     /// A picture counts as 1,600 tokens. The texts of a few templates are longer than the estimate has room for, such as default
     /// instructions of several hundred words.
     public static func count(_ transcriptEntries: some Collection<Transcript.Entry>) -> Int {
-        let request = RequestTexts(transcriptEntries)
-        return request.texts.reduce(request.overhead) { $0 + count($1) }
+        RequestTexts(transcriptEntries).estimate
     }
 
     /// Hundredths of a token.
@@ -46,43 +45,41 @@ public enum TokenEstimate {
 package struct RequestTexts {
     /// All texts that the model reads.
     package private(set) var texts: [String] = []
-    /// An upper estimate of the tokens that are not in the texts: roles, what a template writes before everything, pictures.
-    package private(set) var overhead = 0
+    /// An upper estimate of the tokens of pictures and other attachments.
+    package private(set) var pictures = 0
+    /// An upper estimate of the tokens around texts: roles, and what a template writes before everything.
+    private var template = Self.beginning
+    /// The tokens that are not in the texts.
+    package var overhead: Int { template + pictures }
 
     // Of the chat templates of current models (Qwen, Llama, Gemma, Mistral, DeepSeek, gpt-oss), the largest, with some room.
     /// Before the first message: dates, default instructions; and the beginning of the response.
     private static let beginning = 96
-    /// The role and the ends of a message, or of a call.
+    /// The role and the ends of a message.
     private static let message = 8
     /// How tools are called.
     private static let tools = 350
-    /// Around one definition.
+    /// Around a definition or a call.
     private static let definition = 16
-    package static let picture = 1_600
+    private static let picture = 1_600
 
     package init(_ entries: some Collection<Transcript.Entry>) {
-        overhead = Self.beginning
-        var hasTools = false
         for entry in entries {
             switch entry {
             case .instructions(let instructions):
                 add(instructions.segments)
-                for tool in instructions.toolDefinitions {
-                    hasTools = true
-                    texts += [tool.name, tool.description, tool.parameters.debugDescription]
-                    overhead += Self.definition
-                }
+                add(instructions.toolDefinitions)
             case .prompt(let prompt):
                 add(prompt.segments)
                 if case .schema(let schema)? = prompt.responseFormat?.kind {
                     texts.append(schema.debugDescription)
-                    overhead += Self.definition
+                    template += Self.definition
                 }
             case .toolCalls(let calls):
-                overhead += Self.message
+                template += Self.message
                 for call in calls {
                     texts += [call.id, call.toolName, call.arguments.jsonString]
-                    overhead += Self.definition
+                    template += Self.definition
                 }
             case .toolOutput(let output):
                 texts += [output.id, output.toolName]
@@ -94,16 +91,35 @@ package struct RequestTexts {
             @unknown default: texts.append(entry.description)
             }
         }
-        if hasTools { overhead += Self.tools }
+    }
+
+    private init() { template = 0 }
+
+    /// An upper estimate of the tokens that the tool definitions in entries add to a request.
+    package static func estimate(ofToolsIn entries: some Collection<Transcript.Entry>) -> Int {
+        var request = RequestTexts()
+        for case .instructions(let instructions) in entries { request.add(instructions.toolDefinitions) }
+        return request.estimate
+    }
+
+    /// An upper estimate of all tokens.
+    var estimate: Int { texts.reduce(overhead) { $0 + TokenEstimate.count($1) } }
+
+    private mutating func add(_ tools: [Transcript.ToolDefinition]) {
+        if !tools.isEmpty { template += Self.tools }
+        for tool in tools {
+            texts += [tool.name, tool.description, tool.parameters.debugDescription]
+            template += Self.definition
+        }
     }
 
     private mutating func add(_ segments: [Transcript.Segment]) {
-        overhead += Self.message
+        template += Self.message
         texts.append(segments.modelText)
         for case .attachment(let attachment) in segments {
             switch attachment.content {
-            case .image: overhead += Self.picture
-            case .data(let data): overhead += data.content.count
+            case .image: pictures += Self.picture
+            case .data(let data): pictures += data.content.count
             @unknown default: break
             }
         }
