@@ -40,7 +40,7 @@ struct Index: AsyncParsableCommand {
             var configuration = SearchIndex.Configuration()
             if let passageTokens { configuration.passageTokens = passageTokens }
             let index = try await SearchIndex(
-                url: URL(filePath: out), model: try Embedder.model(model), configuration: configuration)
+                url: URL(filePath: out), model: try Embedder.installedModel(model), configuration: configuration)
             var total = SearchIndex.Changes()
             for folder in folders {
                 var line: ProgressLine?
@@ -129,7 +129,9 @@ struct Search: AsyncParsableCommand {
     func run() async throws {
         do {
             let index = try await flags.index()
-            let results = try await index.search(query, options: flags.options(limit: top))
+            var options = SearchOptions()
+            options.limit = top
+            let results = try await index.search(query, options: flags.options(options))
             let encoder = JSONEncoder()
             encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
             let isColored = Terminal.hasColors(STDOUT_FILENO)
@@ -175,13 +177,12 @@ struct SearchFlags: ParsableArguments {
     }
 
     func index() async throws -> SearchIndex {
-        try await SearchIndex(readingFrom: URL(filePath: path), model: try Embedder.model(embedder))
+        try await SearchIndex(readingFrom: URL(filePath: path), model: try Embedder.installedModel(embedder))
     }
 
-    func options(limit: Int, diversity: Double = 0) -> SearchOptions {
-        var options = SearchOptions()
-        options.limit = limit
-        options.diversity = diversity
+    /// Options, with the documents and the mode of the flags.
+    func options(_ options: SearchOptions) -> SearchOptions {
+        var options = options
         options.filter.pathPrefix = prefix
         options.mode = SearchOptions.Mode(rawValue: mode) ?? .hybrid
         return options
