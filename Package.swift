@@ -259,7 +259,7 @@ let package = Package(
         .testTarget(
             name: "SafetyTests",
             dependencies: [
-                "TokenCounts",
+                "ContextKit", "TokenCounts",
                 "FoundationModels", "FoundationModelsGGUF", "FoundationModelsTesting", "Safety", "TestSupport",
             ],
             swiftSettings: settings),
@@ -315,7 +315,7 @@ let package = Package(
         .testTarget(
             name: "RetrievalTests",
             dependencies: [
-                "TokenCounts",
+                "FoundationModelsOpenAI", "TokenCounts",
                 "ContextKit", "Embeddings", "FoundationModels", "FoundationModelsTesting", "Inference", "ModelPrompts",
                 "Retrieval", "TestSupport", "TextSearch",
                 .product(name: "GRDB", package: "GRDB.swift"),
