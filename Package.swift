@@ -23,6 +23,7 @@ let package = Package(
         .library(name: "ContextKit", targets: ["ContextKit"]),
         .library(name: "Embeddings", targets: ["Embeddings"]),
         .library(name: "Retrieval", targets: ["Retrieval"]),
+        .library(name: "TokenCounts", targets: ["TokenCounts"]),
         .library(name: "FoundationModelsGGUF", targets: ["FoundationModelsGGUF"]),
         .library(name: "FoundationModelsOpenAI", targets: ["FoundationModelsOpenAI"]),
         .library(name: "Safety", targets: ["Safety"]),
