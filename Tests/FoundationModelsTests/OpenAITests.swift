@@ -313,6 +313,18 @@ struct OpenAITests {
         #expect(try await LanguageModelSession(model: model).respond(to: "Hi").content == "From afar.")
     }
 
+    @Test("the sessions of a model do not wait for each other", .timeLimit(.minutes(1))) func manySessions() async throws {
+        let count = 20
+        let server = try await ChatServer(Array(repeating: .init(body: "", hangs: true), count: count))
+        let model = OpenAILanguageModel(name: "m", url: server.url)
+        let tasks = (1...count).map { number in
+            Task { try await LanguageModelSession(model: model).respond(to: "Number \(number)").content }
+        }
+        await eventually { server.requests.count == count }
+        for task in tasks { task.cancel() }
+        for task in tasks { await #expect(throws: CancellationError.self) { try await task.value } }
+    }
+
     @Test("cancelling closes the connection and frees the session", .timeLimit(.minutes(1))) func cancellation() async throws {
         let server = try await ChatServer([
             .init(body: "data: {\"choices\":[{\"delta\":{\"content\":\"One \"}}]}\n\n", hangs: true)

@@ -28,6 +28,8 @@ final class ServerConnection: Sendable, Hashable {
         configuration.redirectConfiguration = .disallow
         // An unreachable server is reported immediately, without retries.
         configuration.connectionPool.retryConnectionEstablishment = false
+        // Requests of many sessions run at the same time: the server decides how many it answers.
+        configuration.connectionPool.concurrentHTTP1ConnectionsPerHostSoftLimit = .max
         client = HTTPClient(eventLoopGroupProvider: .singleton, configuration: configuration)
     }
 
