@@ -11,7 +11,7 @@ public import TokenCounts
 ///
 /// A model is a value: two models of one file with different adapters or settings are two models. They share the weights in memory, also
 /// in sessions at the same time. If the file or the adapter cannot be used, the first request throws an error.
-public struct GGUFLanguageModel: TokenCounting, HasLocalModel {
+public struct GGUFLanguageModel: TokenCounting, KVCacheSaving, HasLocalModel {
     package let localModel: LocalModel
 
     /// - Parameters:

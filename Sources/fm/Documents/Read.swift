@@ -184,16 +184,14 @@ struct Read: AsyncParsableCommand {
         try FileManager.default.createDirectory(
             at: folder, withIntermediateDirectories: true, attributes: [.posixPermissions: 0o700])
         defer { try? FileManager.default.removeItem(at: folder) }  // the system removes what is left
-        let index = try await SearchIndex(url: folder.appendingPathComponent("index"), model: try Embedder.model(nil))
+        let index = try await SearchIndex(url: folder.appendingPathComponent("index"), model: try Embedder.installedModel(nil))
         let line = ProgressLine("Reading", total: texts.count)
         for (number, (file, text)) in texts.enumerated() {
             line.show(number, text: "\(number) of \(texts.count) texts")
             try await index.add(text, path: file == "-" ? "standard input" : file)
         }
         line.end()
-        var options = SearchOptions()
-        (options.limit, options.diversity) = (24, 0.3)
-        try await CitedAnswerWriter(model: model, flags: flags, json: json).answer(question, from: index, options)
+        try await CitedAnswerWriter(model: model, flags: flags, json: json).answer(question, from: index)
     }
 
     // MARK: - Values

@@ -131,11 +131,11 @@ public actor Conversation {
     public func prewarm() {
         prepareSearch()
         guard let file = archive.cacheFile(of: id), FileManager.default.fileExists(atPath: file.path),
-            let store = model.kvCacheStore
+            let store = model as? any KVCacheSaving
         else { return session.prewarm() }
         restoring = Task {
             // Without a usable file, everything is computed.
-            do { try await store.restore(file) } catch {
+            do { _ = try await store.restoreKVCache(from: file) } catch {
                 Logger.contextKit.info("The model's computations of a conversation cannot be read: \(error)")
             }
             session.prewarm()
@@ -162,12 +162,12 @@ public actor Conversation {
     /// - Throws: ``ConversationError/archive(_:)`` if the file cannot be written. The conversation itself is not affected.
     public func saveKVCache() async throws {
         try await save()
-        guard let file = archive.cacheFile(of: id), let store = model.kvCacheStore else { return }
+        guard let file = archive.cacheFile(of: id), let store = model as? any KVCacheSaving else { return }
         // A file that is being read must not be replaced by one with less.
         await restoring?.value
         do {
             try archive.makeRoomForCacheFile()
-            try await store.save(Array(session.transcript), file)
+            try await store.saveKVCache(for: session.transcript, to: file)
         } catch {
             throw ConversationError.archive(.init(error))
         }
