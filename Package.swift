@@ -23,6 +23,7 @@ let package = Package(
         .library(name: "ContextKit", targets: ["ContextKit"]),
         .library(name: "Embeddings", targets: ["Embeddings"]),
         .library(name: "Retrieval", targets: ["Retrieval"]),
+        .library(name: "TokenCounts", targets: ["TokenCounts"]),
         .library(name: "FoundationModelsGGUF", targets: ["FoundationModelsGGUF"]),
         .library(name: "FoundationModelsOpenAI", targets: ["FoundationModelsOpenAI"]),
         .library(name: "Safety", targets: ["Safety"]),
@@ -264,7 +265,7 @@ let package = Package(
         .testTarget(
             name: "SafetyTests",
             dependencies: [
-                "TokenCounts",
+                "ContextKit", "TokenCounts",
                 "FoundationModels", "FoundationModelsGGUF", "FoundationModelsTesting", "Safety", "TestSupport",
             ],
             swiftSettings: settings),
@@ -320,7 +321,7 @@ let package = Package(
         .testTarget(
             name: "RetrievalTests",
             dependencies: [
-                "TokenCounts",
+                "FoundationModelsOpenAI", "TokenCounts",
                 "ContextKit", "Embeddings", "FoundationModels", "FoundationModelsTesting", "Inference", "ModelPrompts",
                 "Retrieval", "TestSupport", "TextSearch",
                 .product(name: "GRDB", package: "GRDB.swift"),
@@ -339,8 +340,10 @@ let package = Package(
         .testTarget(
             name: "fmTests",
             dependencies: [
-                "ProcessSettings", "Reports", "FoundationModelsInstallation",
+                "ProcessSettings", "Reports", "FoundationModelsInstallation", "FoundationModelsTraining",
                 "ContextKit", "Embeddings", "FoundationModels", "Inference", "InstalledModels", "TestSupport", "fm",
+                .product(name: "ArgumentParser", package: "swift-argument-parser"),
+                .product(name: "Subprocess", package: "swift-subprocess"),
             ],
             swiftSettings: settings),
         // Archives and indexes on a PostgreSQL server. Without the trait, the module is empty, and libpq is not needed.

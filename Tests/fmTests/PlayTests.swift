@@ -41,7 +41,9 @@ import Testing
             try PlayPrompt.read(Data(text.utf8), name: "prompts.txt") == [
                 PlayPrompt(instructions: "Be brief.", text: "One\nline"), PlayPrompt(instructions: nil, text: "Two"),
             ])
-        #expect(throws: EvalError.self) { try PlayPrompt.read(Data("---\n".utf8), name: "prompts.txt") }
+        #expect {
+            try PlayPrompt.read(Data("---\n".utf8), name: "prompts.txt")
+        } throws: { ($0 as? CommandFailure)?.code == .wrongUsage }
     }
 
     @Test("answers are side by side if the terminal is wide enough") func table() {

@@ -55,6 +55,13 @@ struct SearchCommandTests {
         #expect(try fm(["search", "--in", index, "bread"]).output.contains("food.txt:1"))
     }
 
+    @Test("an index of nothing is a failure") func nothingToIndex() throws {
+        let (docs, out) = (try Folder(), try Folder())
+        try docs.write("empty.md", "")
+        let run = try fm(["index", docs.url.path, "--out", out.url.appendingPathComponent("docs.index").path])
+        #expect(run.status == 1 && run.output.contains("1 added") && run.error.contains("The index is empty"), "\(run)")
+    }
+
     @Test("[D8] vectors of texts, as JSON and binary, and similar lines") func embed() throws {
         struct Line: Decodable { var text: String, tokens: Int, embedding: [Float] }
         let json = try fm(["embed", "The cat sleeps.", "Wieviel?"])

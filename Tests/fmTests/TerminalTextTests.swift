@@ -1,4 +1,5 @@
 import Testing
+import Reports
 
 @testable import fm
 

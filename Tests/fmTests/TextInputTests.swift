@@ -23,7 +23,7 @@ import Testing
         }
         for bytes: [UInt8] in [[0x41, 0xFF], [0xFF, 0xFE, 0x41], [0, 0, 0xFE, 0xFF, 0, 0, 0, 0x41]] {
             let binary = try TemporaryFile(bytes, suffix: ".txt")
-            #expect { try TextFile.read(binary.path) } throws: { "\($0)".contains("not text") && $0 is CommandError }
+            #expect { try TextFile.read(binary.path) } throws: { "\($0)".contains("not text") && $0 is CommandFailure }
         }
         #expect(try commands.fm(["schema", "check", marked.path]).status == 0)
     }
@@ -38,8 +38,8 @@ import Testing
     }
 
     @Test("a name that is no file is a wrong argument; a file that cannot be used is not") func kindsOfProblems() throws {
-        #expect { try TextFile.data("/nowhere/x") } throws: { !($0 is CommandError) }
-        #expect { try TextFile.data("/tmp") } throws: { !($0 is CommandError) && "\($0)".contains("folder") }
+        #expect { try TextFile.data("/nowhere/x") } throws: { !($0 is CommandFailure) }
+        #expect { try TextFile.data("/tmp") } throws: { !($0 is CommandFailure) && "\($0)".contains("folder") }
         let file = try TemporaryFile(Array("[]".utf8), suffix: ".json")
         #expect(try commands.fm(["tokens", "--transcript", "/nowhere.json"]).status == 64)
         #expect(try commands.fm(["tokens", "--transcript", file.path]).status == 1)

@@ -1,5 +1,6 @@
 package import Foundation
 internal import Inference
+internal import ProcessSettings
 
 /// A folder with installed models, adapters, the sources of files, and what the user chose. `ModelStore` is the one of the user.
 package struct ModelFolder: Sendable, Hashable {
@@ -10,7 +11,7 @@ package struct ModelFolder: Sendable, Hashable {
     /// `$XDG_DATA_HOME/foundation-models`, by default under `~/.local/share`
     /// (https://specifications.freedesktop.org/basedir-spec/).
     package static var standard: ModelFolder {
-        ModelFolder(root: UserFolder.url("XDG_DATA_HOME", default: ".local/share").appendingPathComponent("foundation-models"))
+        ModelFolder(root: UserFolder.url(.dataFolder, default: ".local/share").appendingPathComponent("foundation-models"))
     }
 
     package var models: URL { root.appendingPathComponent("models") }

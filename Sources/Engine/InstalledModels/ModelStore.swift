@@ -1,6 +1,5 @@
 package import Foundation
 internal import ProcessSettings
-internal import Synchronization
 
 /// The model directory of this machine, and the choice of the default model.
 package enum ModelStore {
@@ -14,18 +13,6 @@ package enum ModelStore {
 
     /// The directory of adapters that are loaded by name, beside the model directory.
     package static var adapterDirectory: URL { folder.adapters }
-
-    private static let selection = Mutex<String?>(nil)
-
-    /// The name or file of the system model for this process, such as `--model` of a command; nil if there is none. It comes before the
-    /// environment and the choice of the user. Must be set before the system model is first used.
-    package static var selectedModel: String? {
-        get { selection.withLock { $0 } }
-        set { selection.withLock { $0 = newValue } }
-    }
-
-    /// The file of the system model: ``selectedModel`` if there is one, else ``defaultModelPath``.
-    package static var systemModelPath: String { selectedModel.map { path(of: $0) } ?? defaultModelPath }
 
     /// The name of the model that is used where none is named.
     package static let defaultName = "default"
@@ -47,14 +34,6 @@ package enum ModelStore {
 // MARK: - Adapters
 
 extension ModelStore {
-    private static let adapterSelection = Mutex<String?>(nil)
-
-    /// The path of the adapter of the system model for this process, such as `--adapter` of a command; nil for none.
-    package static var selectedAdapter: String? {
-        get { adapterSelection.withLock { $0 } }
-        set { adapterSelection.withLock { $0 = newValue } }
-    }
-
     /// The path of an adapter: an existing file, or a name in the directory of adapters; nil if there is none.
     package static func adapterPath(of name: String) -> String? {
         var isDirectory: ObjCBool = false

@@ -33,9 +33,4 @@ struct Adapter: AsyncParsableCommand {
         throw ValidationError(
             "There is no adapter “\(name)”. “fm adapter list” shows those in \(ModelStore.adapterDirectory.path).")
     }
-
-    static func fail(_ error: any Error) -> ExitCode {
-        Message.say("fm: \((error as? any LocalizedError)?.errorDescription ?? "\(error)")")
-        return ExitCode(1)
-    }
 }

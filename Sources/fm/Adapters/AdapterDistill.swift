@@ -48,7 +48,7 @@ extension Adapter {
         }
 
         func run() async throws {
-            try ModelChoice.select(model: teacher ?? ModelStore.defaultName, adapter: adapter)
+            let choice = try ModelChoice(model: teacher ?? ModelStore.defaultName, adapter: adapter)
             let items = try readItems()
             // A mistake in the requirements is seen before the teacher writes.
             let requirements = try requirements()
@@ -59,16 +59,18 @@ extension Adapter {
             // What was done before: a line for these prompts and options, then one for each prompt, left out or not.
             let state = URL(filePath: out + ".done")
             let lock = open(state.path, O_RDWR | O_CREAT | O_CLOEXEC, 0o644)
-            guard lock >= 0 else { throw CommandError("“\(state.path)” cannot be written: \(String(cString: strerror(errno))).") }
+            guard lock >= 0 else {
+                throw CommandFailure("“\(state.path)” cannot be written: \(String(cString: strerror(errno))).")
+            }
             defer { close(lock) }
-            guard flock(lock, LOCK_EX | LOCK_NB) == 0 else { throw CommandError("Another run writes “\(out)”.") }
+            guard flock(lock, LOCK_EX | LOCK_NB) == 0 else { throw CommandFailure("Another run writes “\(out)”.") }
             let parts = items.flatMap { [$0.instructions ?? "", $0.prompt] }
             let responseFormat = try format.responseFormat()
             // What a schema says, not where it is.
             let answers = responseFormat.map { ["\($0.source)", "\($0.options)"] } ?? []
             let request = format.request(for: responseFormat) ?? ""
             let options =
-                answers + [request, learn ?? "-", "\(maxTokens)", filter ?? ""] + (try ModelChoice.identity())
+                answers + [request, learn ?? "-", "\(maxTokens)", filter ?? ""] + (try choice.identity())
             let identity = "\(FNV.hash(Array((parts + options).joined(separator: "\0").utf8)))"
             if !FileManager.default.fileExists(atPath: out) { ftruncate(lock, 0) }
             let before = try Self.marks(state)
@@ -79,15 +81,8 @@ extension Adapter {
             }
             if before.isEmpty { try append(identity + "\n", to: state) }
             let done = before.count > 1 ? try Self.done(before[before.count - 1], url) : 0
-            let work = Task { try await answer(items, done, responseFormat, requirements, url, state) }
-            let interrupt = Interrupt { work.cancel() }
-            defer { interrupt.stop() }
-            do { try await work.value } catch {
-                if interrupt.happened {
-                    Message.say("Stopped. The same command continues.")
-                    throw ExitCode(130)
-                }
-                throw ExitMessage.exit(for: error)
+            try await LongWork.untilInterrupted("Stopped. The same command continues.") {
+                try await answer(items, done, responseFormat, requirements, choice, url, state)
             }
         }
 
@@ -129,8 +124,10 @@ extension Adapter {
                     items.append(Item(instructions: instructions, prompt: line))
                     continue
                 }
-                // The line's number is what helps.
-                guard let value = try? JSONParser.parse(line) else { throw ValidationError("Line \(index + 1) is not JSON.") }
+                let value: JSONValue
+                do { value = try JSONParser.parse(line) } catch {
+                    throw ValidationError("Line \(index + 1) is not JSON at column \(error.column): \(error.reason).")
+                }
                 if case .string(let prompt)? = value["prompt"] {
                     items.append(Item(instructions: instructions, prompt: prompt))
                     continue
@@ -157,13 +154,14 @@ extension Adapter {
         }
 
         private func answer(
-            _ items: [Item], _ done: Int, _ responseFormat: ResponseFormat?, _ requirements: EvalSample?, _ url: URL,
-            _ state: URL
+            _ items: [Item], _ done: Int, _ responseFormat: ResponseFormat?, _ requirements: EvalSample?,
+            _ choice: ModelChoice, _ url: URL, _ state: URL
         ) async throws {
             let request = format.request(for: responseFormat).map { "\n\n" + $0 } ?? ""
             let line = ProgressLine("Answering", total: items.count, done: done)
             var written = try Self.rowCount(url)
-            let model = SystemLanguageModel(guardrails: .permissiveContentTransformations)
+            let model = choice.systemModel(guardrails: .permissiveContentTransformations)
+            let checks = EvalChecks(judge: choice.systemModel())
             for (index, item) in items.enumerated().dropFirst(done) {
                 try Task.checkCancellation()
                 let session = LanguageModelSession(model: model, instructions: item.instructions)
@@ -182,7 +180,7 @@ extension Adapter {
                     // Refused, too long, or in a language that the teacher does not know: not learned.
                 }
                 // The mark comes first: after a kill between the two, its size says whether the row is there.
-                if let text, !text.isEmpty, try await Self.passes(requirements, item, text) {
+                if let text, !text.isEmpty, try await Self.passes(requirements, item, text, checks) {
                     try append("\(index + 1) \(fileSize(url) ?? 0)\n", to: state)
                     try append(row(item, request, text) + "\n", to: url)
                     written += 1
@@ -213,10 +211,12 @@ extension Adapter {
             }
         }
 
-        private static func passes(_ requirements: EvalSample?, _ item: Item, _ text: String) async throws -> Bool {
+        private static func passes(
+            _ requirements: EvalSample?, _ item: Item, _ text: String, _ checks: EvalChecks
+        ) async throws -> Bool {
             guard var sample = requirements else { return true }
             sample.prompt = item.prompt
-            return try await EvalChecks().results(for: sample, EvalAnswer(prompt: item.prompt, text: text)).allSatisfy(\.passes)
+            return try await checks.results(for: sample, EvalAnswer(prompt: item.prompt, text: text)).allSatisfy(\.passes)
         }
 
         private func row(_ item: Item, _ request: String, _ answer: String) -> String {
@@ -233,12 +233,12 @@ extension Adapter {
         private func append(_ text: String, to url: URL) throws {
             let descriptor = open(url.path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0o644)
             guard descriptor >= 0 else {
-                throw CommandError("“\(url.path)” cannot be written: \(String(cString: strerror(errno))).")
+                throw CommandFailure("“\(url.path)” cannot be written: \(String(cString: strerror(errno))).")
             }
             defer { close(descriptor) }
             let bytes = Array(text.utf8)
             guard write(descriptor, bytes, bytes.count) == bytes.count else {
-                throw CommandError("“\(url.path)” cannot be written: \(String(cString: strerror(errno))).")
+                throw CommandFailure("“\(url.path)” cannot be written: \(String(cString: strerror(errno))).")
             }
         }
     }

@@ -1,7 +1,6 @@
 import ArgumentParser
 import Foundation
 import FoundationModelsTraining
-import Inference
 
 extension Adapter {
     struct Export: ParsableCommand {
@@ -17,31 +16,10 @@ extension Adapter {
         }
 
         func run() throws {
-            do {
-                let data = try AdapterData(contentsOf: URL(filePath: Adapter.file(named: adapter)))
-                if let gguf { try data.writeGGUF(to: URL(filePath: gguf)) }
-                if let peft { try data.writePEFT(to: URL(filePath: peft)) }
-                print(gguf ?? peft ?? "")
-            } catch let error as ValidationError { throw error } catch { throw Adapter.fail(error) }
-        }
-    }
-
-    struct Import: ParsableCommand {
-        static let configuration = CommandConfiguration(
-            commandName: "import", abstract: "Make a .fmadapter file of a PEFT folder or a GGUF adapter.",
-            discussion: "The adapter's model must be installed, or be given with --model: it says which matrices there are.")
-
-        @Argument(help: "A PEFT folder, or a GGUF adapter.") var source: String
-        @Option(name: [.short, .long], help: "The model of the adapter (default: the one in use).") var model: String?
-        @Option(help: "The file to write.") var out: String
-
-        func run() throws {
-            let path = try Model.file(named: model)
-            do {
-                let data = try AdapterData(importing: URL(filePath: source), for: path)
-                try data.write(to: URL(filePath: out))
-                print(out)
-            } catch { throw Adapter.fail(error) }
+            let data = try AdapterData(contentsOf: URL(filePath: Adapter.file(named: adapter)))
+            if let gguf { try data.writeGGUF(to: URL(filePath: gguf)) }
+            if let peft { try data.writePEFT(to: URL(filePath: peft)) }
+            print(gguf ?? peft ?? "")
         }
     }
 }

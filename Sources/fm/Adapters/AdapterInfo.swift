@@ -1,6 +1,7 @@
 import ArgumentParser
 import Foundation
 import Inference
+import Reports
 
 extension Adapter {
     struct Info: ParsableCommand {
@@ -12,8 +13,7 @@ extension Adapter {
 
         func run() throws {
             let path = try Adapter.file(named: adapter)
-            let file: AdapterFile
-            do { file = try AdapterFile(path: path) } catch { throw Adapter.fail(error) }
+            let file = try AdapterFile(path: path)
             var texts = file.texts
             let sizes = file.targets.compactMap { file.sizes(of: $0) }
             let parameters = sizes.reduce(0) { $0 + $1.rank * ($1.rows + $1.columns) }
@@ -23,14 +23,11 @@ extension Adapter {
                 texts["matrices"] = "\(file.targets.count)"
                 texts["parameters"] = "\(parameters)"
                 texts["rank"] = ranks
-                let encoder = JSONEncoder()
-                encoder.outputFormatting = [.prettyPrinted, .sortedKeys, .withoutEscapingSlashes]
-                print(String(decoding: try encoder.encode(texts), as: UTF8.self))
-                return
+                return try Output().writeJSON(texts, isPretty: true)
             }
+            var facts: [(name: String, value: String)] = []
             func line(_ title: String, _ value: String?) {
-                guard let value, !value.isEmpty else { return }
-                print(TerminalText.line(title.padding(toLength: 16, withPad: " ", startingAt: 0) + value))
+                if let value, !value.isEmpty { facts.append((title, value)) }
             }
             line("name", file.name)
             line("file", path)
@@ -42,6 +39,7 @@ extension Adapter {
                 line(key, texts[key])
             }
             for key in texts.keys.sorted() where key.hasPrefix("creator.") { line(String(key.dropFirst(8)), texts[key]) }
+            print(TerminalText.safe(TextTable(facts: facts).text()), terminator: "")
         }
     }
 }

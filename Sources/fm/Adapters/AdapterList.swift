@@ -2,6 +2,7 @@ import ArgumentParser
 import Foundation
 import FoundationModelsInstallation
 import InstalledModels
+import Reports
 
 extension Adapter {
     struct List: ParsableCommand {
@@ -12,11 +13,11 @@ extension Adapter {
             let installation = ModelInstallation.default
             let (adapters, chosen) = (installation.adapters, installation.chosenAdapter)
             if adapters.isEmpty { return print("There are no adapters in \(ModelStore.folder.adapters.path).") }
-            for adapter in adapters {
+            let rows = adapters.map { adapter in
                 let model = adapter.problem == nil ? adapter.modelName ?? "any model of its shape" : "damaged"
-                let name = adapter.name.padding(toLength: max(24, adapter.name.count + 1), withPad: " ", startingAt: 0)
-                print(TerminalText.line((adapter == chosen ? "* " : "  ") + name + model))
+                return [adapter == chosen ? "*" : "", adapter.name, model]
             }
+            print(TerminalText.safe(TextTable([.left(), .left(), .left()], rows: rows).text()), terminator: "")
         }
     }
 }

@@ -28,30 +28,25 @@ extension Adapter {
         func run() async throws {
             let path = try Model.file(named: model)
             let adapterPath = try Adapter.file(named: adapter)
-            do {
-                let line = ProgressLine("Merging", total: 1_000)
-                let (url, type) = (URL(filePath: out), type.type)
-                try await LongWork.run(showing: line) { check in
-                    try ModelMerge.write(
-                        model: GGUFFile(path: path), adapter: AdapterFile(path: adapterPath), type: type, to: url
-                    ) { share in
-                        try check()
-                        line.show(Int(share * 1_000), text: "\(Int(share * 100)) %")
-                    }
+            try OutputFile.check(out, inputs: [path, adapterPath])
+            let line = ProgressLine("Merging", total: 1_000)
+            let (url, type) = (URL(filePath: out), type.type)
+            try await LongWork.run(showing: line) { check in
+                try ModelMerge.write(
+                    model: GGUFFile(path: path), adapter: AdapterFile(path: adapterPath), type: type, to: url
+                ) { share in
+                    try check()
+                    line.show(Int(share * 1_000), text: "\(Int(share * 100)) %")
                 }
-                let beside = try await Self.loss(path, adapterPath)
-                let merged = try await Self.loss(out, nil)
-                Message.say(
-                    String(
-                        format:
-                            "Loss of a sample text: %.4f with the adapter beside the weights, %.4f merged (%+.2f %% of the perplexity).",
-                        beside, merged, 100 * (exp(merged - beside) - 1)))
-                print(out)
-            } catch is CancellationError {
-                throw ExitCode(130)
-            } catch {
-                throw Adapter.fail(error)
             }
+            let beside = try await Self.loss(path, adapterPath)
+            let merged = try await Self.loss(out, nil)
+            Message.say(
+                String(
+                    format:
+                        "Loss of a sample text: %.4f with the adapter beside the weights, %.4f merged (%+.2f %% of the perplexity).",
+                    beside, merged, 100 * (exp(merged - beside) - 1)))
+            print(out)
         }
 
         /// The mean loss of a token of a plain text, in nats.

@@ -105,20 +105,14 @@ extension Adapter {
         func run() async throws {
             let path = try Model.file(named: model)
             try checkFiles(path)
-            do {
-                let rows = try TrainingData(contentsOf: URL(filePath: data))
-                if preview { return try TrainingPreview(model: path, rows).show() }
-                let trainer = try AdapterTrainer(model: path, data: rows, options: options)
-                if out == nil {
-                    try FileManager.default.createDirectory(at: ModelStore.adapterDirectory, withIntermediateDirectories: true)
-                }
-                say(trainer.plan)
-                try await train(trainer, rows, path)
-            } catch let error as ExitCode {
-                throw error
-            } catch {
-                throw Adapter.fail(error)
+            let rows = try TrainingData(contentsOf: URL(filePath: data))
+            if preview { return try TrainingPreview(model: path, rows).show() }
+            let trainer = try AdapterTrainer(model: path, data: rows, options: options)
+            if out == nil {
+                try FileManager.default.createDirectory(at: ModelStore.adapterDirectory, withIntermediateDirectories: true)
             }
+            say(trainer.plan)
+            try await train(trainer, rows, path)
         }
 
         private func say(_ plan: AdapterTrainer.Plan) {
@@ -148,40 +142,16 @@ extension Adapter {
             let line = ProgressLine("Training", total: trainer.plan.steps)
             let information = AdapterInformation(author: author, description: description, license: license)
             let json = json
-            let work = Task {
-                try await trainer.train(to: url, resumes: resume, information: information) { progress in
+            let resumes = resume
+            let summary = try await LongWork.untilInterrupted("Stopped. The same command with --resume continues.") {
+                defer { line.end() }
+                return try await trainer.train(to: url, resumes: resumes, information: information) { progress in
                     curve.add(progress)
-                    if json {
-                        let encoder = JSONEncoder()
-                        encoder.outputFormatting = [.sortedKeys]
-                        // Numbers that are not finite end the run before they are reported.
-                        if let data = try? encoder.encode(progress) { FileHandle.standardOutput.write(data + Data("\n".utf8)) }
-                    }
+                    if json { Output.attempt { try $0.writeJSON(progress) } }
                     line.show(progress.step, text: Self.text(progress))
                 }
             }
-            let interrupt = Interrupt { work.cancel() }
-            defer { interrupt.stop() }
-            let summary: AdapterTrainer.Summary
-            do {
-                summary = try await work.value
-                line.end()
-            } catch is CancellationError {
-                line.end()
-                Message.say("Stopped. The same command with --resume continues.")
-                throw ExitCode(130)
-            } catch {
-                line.end()
-                throw error
-            }
             if !json, let text = curve.text { Message.say(text, terminator: "") }
-            if let html {
-                do {
-                    try curve.page(trainer.plan, summary).write(to: URL(filePath: html), atomically: true, encoding: .utf8)
-                } catch {
-                    Message.say("\(html) cannot be written: \(error.localizedDescription)")
-                }
-            }
             func loss(_ value: Double?) -> String { value.map { String(format: "%.3f", $0) } ?? "–" }
             Message.say(
                 "Loss of the validation rows: \(loss(summary.validationLossBefore)) before, \(loss(summary.validationLoss)) after\(summary.stoppedEarly ? "; it stopped falling, so training ended early" : ""). \(Self.time(summary.seconds))."
@@ -200,6 +170,8 @@ extension Adapter {
             Message.say(
                 "Use it: fm\(model.map { " --model \($0)" } ?? "") --adapter \(out ?? url.deletingPathExtension().lastPathComponent) \"…\""
             )
+            // The adapter is written: what fails now is only the page.
+            if let html { try OutputFile.write(Data(curve.page(trainer.plan, summary).utf8), to: html) }
         }
 
         private static func text(_ progress: AdapterTrainer.Progress) -> String {

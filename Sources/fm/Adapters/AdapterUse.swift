@@ -15,14 +15,14 @@ extension Adapter {
         func run() throws {
             let installation = ModelInstallation.default
             if adapter == "none" {
-                do { try installation.choose(adapter: nil) } catch { throw Adapter.fail(error) }
+                try installation.choose(adapter: nil)
                 return print("The model is used without an adapter.")
             }
             let url = URL(filePath: try Adapter.file(named: adapter)).standardizedFileURL
             guard let installed = installation.adapters.first(where: { $0.url.standardizedFileURL == url }) else {
                 throw ValidationError("Copy \(url.path) to \(ModelStore.folder.adapters.path) first: then it has a name.")
             }
-            do { try installation.choose(adapter: installed) } catch { throw Adapter.fail(error) }
+            try installation.choose(adapter: installed)
             print("Adapter in use: \(installed.name)")
         }
     }
@@ -37,7 +37,7 @@ extension Adapter {
             guard let installed = installation.adapters.first(where: { $0.name == adapter }) else {
                 throw ValidationError("There is no adapter “\(adapter)”. “fm adapter list” shows those that are installed.")
             }
-            do { try installation.remove(installed) } catch { throw Adapter.fail(error) }
+            try installation.remove(installed)
             print("Removed \(installed.url.path)")
         }
     }

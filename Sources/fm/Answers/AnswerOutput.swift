@@ -22,7 +22,7 @@ struct AnswerOutput {
     /// - Parameter content: All of the answer so far.
     mutating func show(_ content: String) throws { if isLive { try add(content) } }
 
-    /// - Throws: ``CommandError`` if the answer should be a document and is not a whole one, which is then not written.
+    /// - Throws: ``CommandFailure`` if the answer should be a document and is not a whole one, which is then not written.
     mutating func finish(_ content: String) throws {
         try check(content)
         if !content.utf8.starts(with: written.utf8), isDocument {
@@ -36,11 +36,11 @@ struct AnswerOutput {
     /// Ends the line of an answer that did not come to its end.
     func abandon() throws { if !written.isEmpty { try write("\n") } }
 
-    /// - Throws: ``CommandError`` if the answer should be a document and is not a whole one.
+    /// - Throws: ``CommandFailure`` if the answer should be a document and is not a whole one.
     func check(_ content: String) throws {
         guard isDocument else { return }
         do { _ = try JSONParser.parse(content) } catch {
-            throw CommandError("The answer was ended before the JSON document was whole. \(error)")
+            throw CommandFailure("The answer was ended before the JSON document was whole. \(error)")
         }
     }
 

@@ -2,11 +2,9 @@ import ArgumentParser
 import ContextKit
 import Foundation
 import FoundationModels
-import TokenCounts
-import FoundationModelsGGUF
-import Inference
 import InstalledModels
 import Synchronization
+import Reports
 
 struct Chat: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
@@ -68,26 +66,21 @@ struct Chat: AsyncParsableCommand {
 
     func run() async throws {
         if let delete { return try Self.delete(delete) }
-        try flags.selectModel()
-        try ModelChoice.check()
+        let choice = try flags.modelFlags.choice()
+        try choice.check()
+        let model = choice.systemModel(guardrails: flags.guardrails.value, contextSize: context)
         var isSaved = save != nil || resume != nil
-        var archive: ConversationArchive
-        var name: String
-        do {
-            archive = isSaved ? try ConversationArchive(url: Self.archiveFile) : try ConversationArchive()
-            name = try chosenName(archive)
-        } catch let error as ConversationError {
-            throw ExitMessage.exit(for: error)
-        }
+        var archive = isSaved ? try ConversationArchive(url: Self.archiveFile) : try ConversationArchive()
+        var name = try chosenName(archive)
         let isTerminal = isatty(STDIN_FILENO) == 1
-        var conversation = try await begin(name, archive, isTerminal)
+        var conversation = try await begin(name, archive, model, isTerminal)
         var editor = LineEditor(prompt: "> ")
         // What is typed while an answer is written belongs to the next line.
         if isTerminal, !Terminal.isDumb { TerminalEcho.hide() }
         defer { TerminalEcho.show() }
         if isTerminal { print("Ask anything. /help lists the commands.") }
         var last: ChatExchange?
-        var failed: ExitCode?
+        var failed: CommandFailure?
         if let unanswered = await conversation.unanswered { print("Not answered last time: \(unanswered)") }
         // A message that was stopped before its answer began: its user may want to send it again, or to change it.
         var draft = ""
@@ -103,7 +96,7 @@ struct Chat: AsyncParsableCommand {
             case "/reset":
                 await saveKVCache(conversation)
                 name = isSaved ? "\(name) \(Int(Date().timeIntervalSince1970))" : UUID().uuidString
-                conversation = try await begin(name, archive, isTerminal)
+                conversation = try await begin(name, archive, model, isTerminal)
                 print("A new conversation.")
             case "/saved": Self.list()
             case _ where message == "/save" || message.hasPrefix("/save "):
@@ -112,37 +105,33 @@ struct Chat: AsyncParsableCommand {
                     print("This conversation is saved as “\(name)”.")
                 } else if let saved = await Self.save(conversation, in: archive, as: chosen) {
                     (archive, name, isSaved) = (saved, chosen, true)
-                    conversation = try await begin(name, archive, isTerminal)
+                    conversation = try await begin(name, archive, model, isTerminal)
                     print("Saved. “fm chat --resume \(name)” continues it.")
                 }
             case _ where ["/good", "/bad", "/better"].contains(message.prefix { $0 != " " }):
                 let argument = message.drop { $0 != " " }.trimmingCharacters(in: .whitespaces)
                 print(last?.rate(String(message.prefix { $0 != " " }), argument) ?? "There was no answer yet.")
             case _ where message.hasPrefix("/"):
-                if await !command(message, conversation) { failed = ExitCode(1) }
+                if await !command(message, conversation) { failed = CommandFailure() }
             default:
                 do {
                     let answer = try await say(message, conversation, isTerminal)
-                    if let code = answer.code { failed = code }
+                    if let failure = answer.failure { failed = failure }
                     if answer.isStopped, answer.text.isEmpty {
                         draft = message
                     } else {
                         last = ChatExchange(await conversation.transcript, prompt: message, answer: answer.text)
                     }
-                } catch let failure as MessageFailure {
-                    // The reason has been printed, and the conversation goes on.
-                    failed = failure.code
+                } catch let failure as CommandFailure {
+                    // Its reason does not concern the next message.
+                    failure.say()
+                    failed = failure
                 }
             }
         }
         await saveKVCache(conversation)
         // The reasons are in standard error; a script learns of them from the exit code.
-        if let failed, !isTerminal { throw failed }
-    }
-
-    /// A message that was not answered, for a reason that does not concern the next one.
-    private struct MessageFailure: Error {
-        let code: ExitCode
+        if let failed, !isTerminal { throw CommandFailure(code: failed.code) }
     }
 
     /// Lets the next chat that continues this conversation start sooner.
@@ -150,7 +139,7 @@ struct Chat: AsyncParsableCommand {
         do { try await conversation.saveKVCache() } catch {
             let isSaved = await conversation.archiveProblem == nil
             let consequence = isSaved ? "The next start takes a little longer." : "The last answer is lost."
-            Message.say("\(ExitMessage.of(error).text) \(consequence)")
+            Message.say("\(CommandFailure(error)) \(consequence)")
         }
     }
 
@@ -195,22 +184,18 @@ struct Chat: AsyncParsableCommand {
             try archive.copy(conversation.id, to: saved, as: name)
             return saved
         } catch {
-            Message.say("fm: \(ExitMessage.of(error).text)")
+            CommandFailure(error).say()
             return nil
         }
     }
 
     private static func delete(_ name: String) throws {
-        do {
-            let archive = try ConversationArchive(url: archiveFile)
-            guard try archive.conversations().contains(where: { $0.id == name }) else {
-                throw ValidationError("There is no conversation “\(name)”. In “fm chat”, /saved lists them.")
-            }
-            try archive.delete(name)
-            print("Deleted “\(name)”.")
-        } catch let error as ConversationError {
-            throw ExitMessage.exit(for: error)
+        let archive = try ConversationArchive(url: archiveFile)
+        guard try archive.conversations().contains(where: { $0.id == name }) else {
+            throw ValidationError("There is no conversation “\(name)”. In “fm chat”, /saved lists them.")
         }
+        try archive.delete(name)
+        print("Deleted “\(name)”.")
     }
 
     private static func list() {
@@ -220,30 +205,22 @@ struct Chat: AsyncParsableCommand {
             let exists = FileManager.default.fileExists(atPath: archiveFile.path)
             conversations = try exists ? ConversationArchive(url: archiveFile).conversations() : []
         } catch {
-            return Message.say("fm: \(ExitMessage.of(error).text)")
+            return CommandFailure(error).say()
         }
         if conversations.isEmpty { print("There are no saved conversations. “fm chat --save NAME” saves one.") }
-        for conversation in conversations {
-            let name = conversation.id.padding(toLength: max(16, conversation.id.count), withPad: " ", startingAt: 0)
-            print("  \(name) \(conversation.turnCount) turns  \(conversation.title)")
-        }
+        let rows = conversations.map { [$0.id, "\($0.turnCount) turns", $0.title] }
+        let table = TextTable([.left(minimum: 16), .right(), .left()], indentation: "  ", rows: rows)
+        print(table.text(width: Terminal.columns(of: STDOUT_FILENO) ?? .max), terminator: "")
     }
 
     private func begin(
-        _ name: String, _ archive: ConversationArchive, _ isTerminal: Bool
+        _ name: String, _ archive: ConversationArchive, _ model: SystemLanguageModel, _ isTerminal: Bool
     ) async throws -> Conversation {
-        do {
-            let tell: @Sendable (Compaction) -> Void = { record in if isTerminal { Self.tell(record) } }
-            let system = flags.systemModel
-            let model: any TokenCounting =
-                if let context { GGUFLanguageModel(system, contextSize: context) } else { system }
-            let conversation = try await Conversation(
-                model: model, instructions: flags.instructions, archive: archive, id: name, onCompaction: tell)
-            await conversation.prewarm()
-            return conversation
-        } catch {
-            throw ExitMessage.exit(for: error)
-        }
+        let tell: @Sendable (Compaction) -> Void = { record in if isTerminal { Self.tell(record) } }
+        let conversation = try await Conversation(
+            model: model, instructions: flags.instructions, archive: archive, id: name, onCompaction: tell)
+        await conversation.prewarm()
+        return conversation
     }
 
     /// Prints what a compaction did, in grey.
@@ -251,7 +228,7 @@ struct Chat: AsyncParsableCommand {
         let turns = record.evictedTurns.count
         let text = "compacted: \(record.tokensBefore) → \(record.tokensAfter) tokens, \(turns) turns moved to the archive"
         // Numbers and fixed words: nothing in it controls the terminal.
-        FileHandle.standardError.write(Data((Terminal.grey("(\(text))", on: STDERR_FILENO) + "\n").utf8))
+        FileHandle.standardError.write(Data((Terminal.styled("(\(text))", .grey, on: STDERR_FILENO) + "\n").utf8))
     }
 
     // MARK: - Commands
@@ -285,7 +262,7 @@ struct Chat: AsyncParsableCommand {
             }
             return true
         } catch {
-            Message.say("fm: \(ExitMessage.of(error).text)")
+            CommandFailure(error).say()
             return false
         }
     }
@@ -295,11 +272,13 @@ struct Chat: AsyncParsableCommand {
         var text = ""
         var usage: LanguageModelSession.Usage?
         var isStopped = false
-        /// The exit code of an answer that was ended because it repeated itself.
-        var code: ExitCode?
+        /// Something else than the model ended it.
+        var failure: CommandFailure?
     }
 
     /// Answers one message.
+    ///
+    /// - Throws: ``CommandFailure`` for a message that was not answered, and other errors if the next one would not be either.
     private func say(_ message: String, _ conversation: Conversation, _ isTerminal: Bool) async throws -> Answer {
         let options = flags.options
         let written = Mutex(Answer())
@@ -333,30 +312,23 @@ struct Chat: AsyncParsableCommand {
         }
         do {
             try result.get()
-            whole.code = reportStop(whole.usage, limitMessage: flags.limitMessage())
+            whole.failure = CommandFailure.ofEnd(whole.usage, limitMessage: flags.limitMessage())
+            whole.failure?.say()
             if isTerminal, isatty(STDOUT_FILENO) == 1 {
                 let report = try await conversation.report(detailedEntries: 0)
-                try Output().writeStyled(Terminal.grey(report.bar(width: 24), on: STDOUT_FILENO) + "\n")
+                try Output().writeStyled(Terminal.styled(report.bar(width: 24), .grey, on: STDOUT_FILENO) + "\n")
             }
-            if let problem = await conversation.archiveProblem { Message.say(ExitMessage.of(problem).text) }
+            if let problem = await conversation.archiveProblem { Message.say("\(CommandFailure(problem))") }
             return whole
-        } catch let error as OutputError {
-            throw ExitMessage.exit(for: error)
         } catch {
-            throw try Self.failure(for: error)
+            // The next message would fail as well.
+            if error is OutputError || error is SystemLanguageModel.Error { throw error }
+            if case LanguageModelError.contextSizeExceeded(let context) = error {
+                throw CommandFailure(
+                    "The answer is longer than the window. \(context.debugDescription)", code: .promptTooLarge,
+                    advice: "Ask for less, or use --max-tokens.")
+            }
+            throw CommandFailure(error)
         }
-    }
-
-    /// Prints why a message was not answered.
-    ///
-    /// - Throws: The exit code of the program if the next message would fail as well.
-    private static func failure(for error: any Error) throws -> MessageFailure {
-        if error is SystemLanguageModel.Error { throw ExitMessage.exit(for: error) }
-        var (text, code) = ExitMessage.of(error)
-        if case LanguageModelError.contextSizeExceeded(let context) = error {
-            text = "The answer is longer than the window. \(context.debugDescription) Ask for less, or use --max-tokens."
-        }
-        Message.say("fm: \(text)")
-        return MessageFailure(code: ExitCode(code))
     }
 }

@@ -36,7 +36,7 @@ struct FormatFlags: ParsableArguments {
         if anyOrder, schema == nil { throw ValidationError("--any-order requires --schema.") }
     }
 
-    /// - Throws: An exit code if the schema cannot be read; the reason has been printed.
+    /// - Throws: ``CommandFailure`` if the schema cannot be read.
     func responseFormat() throws -> ResponseFormat? {
         let options = GrammarOptions(
             isPretty: pretty, isSpaced: true, allowsZeroFraction: false, membersInAnyOrder: anyOrder)
@@ -64,15 +64,9 @@ enum SchemaFile {
             if path.drop(while: \.isWhitespace).hasPrefix("{") { return try JSONParser.parse(path) }
             return try JSONParser.parse(try TextFile.data(path))
         } catch let error as JSONSyntaxError {
-            throw fail("\(path): \(error)")
+            throw CommandFailure("\(path): \(error)", code: .unusableSchema)
         } catch {
-            throw fail("\(error)")
+            throw CommandFailure("\(error)", code: .unusableSchema)
         }
-    }
-
-    /// Prints what is wrong with a schema and returns the exit code for it.
-    static func fail(_ message: String) -> ExitCode {
-        Message.say("fm: \(message)")
-        return ExitCode(5)
     }
 }

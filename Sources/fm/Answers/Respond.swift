@@ -51,31 +51,29 @@ struct Respond: AsyncParsableCommand {
 
     func run() async throws {
         let start = ContinuousClock.now
-        try flags.selectModel()
+        let model = try flags.modelFlags.choice()
         let responseFormat = try format.responseFormat()
         var prompt = try StandardInput.prompt(with: prompt)
         if let request = format.request(for: responseFormat) { prompt += "\n\n" + request }
-        let session = try makeSession()
+        let session = try makeSession(model)
         let question = prompt
         let request = Task { try await answer(question, responseFormat, session, start) }
         let interrupt = Interrupt { request.cancel() }
         defer { interrupt.stop() }
         do {
-            let code = try await request.value
+            let failure = try await request.value
             try save(session.transcript)
-            ModelAdvice.sayOnce()
-            if let code { throw code }
+            if flags.modelFlags.model == nil { ModelAdvice.sayOnce() }
+            if let failure { throw failure }
         } catch {
-            if interrupt.happened {
-                Message.say("")
-                throw ExitCode(130)
-            }
-            throw ExitMessage.exit(for: error)
+            guard interrupt.happened else { throw error }
+            Message.say("")
+            throw CommandFailure.interrupted
         }
     }
 
-    private func makeSession() throws -> LanguageModelSession {
-        let model = SystemLanguageModel(useCase: useCase.value, guardrails: flags.guardrails.value)
+    private func makeSession(_ choice: ModelChoice) throws -> LanguageModelSession {
+        let model = choice.systemModel(useCase: useCase.value, guardrails: flags.guardrails.value)
         guard let loadTranscript else { return LanguageModelSession(model: model, instructions: flags.instructions) }
         guard flags.instructions == nil else {
             throw ValidationError("A transcript has its own instructions: leave out --instructions or --load-transcript.")
@@ -83,24 +81,22 @@ struct Respond: AsyncParsableCommand {
         let transcript: Transcript
         do { transcript = try JSONDecoder().decode(Transcript.self, from: TextFile.data(loadTranscript)) } catch is DecodingError
         {
-            throw CommandError("“\(loadTranscript)” is not a transcript.")
+            throw CommandFailure("“\(loadTranscript)” is not a transcript.")
         }
         return LanguageModelSession(model: model, transcript: transcript)
     }
 
     private func save(_ transcript: Transcript) throws {
         guard let saveTranscript else { return }
-        let encoder = JSONEncoder()
-        encoder.outputFormatting = [.prettyPrinted, .sortedKeys, .withoutEscapingSlashes]
         // Conversations are private.
-        try PrivateFile.write(try encoder.encode(transcript), to: saveTranscript)
+        try OutputFile.write(try JSONEncoder.stable(isPretty: true).encode(transcript), to: saveTranscript, mode: 0o600)
         Message.say("Written to \(saveTranscript).")
     }
 
-    /// - Returns: The exit code of an answer that was ended because it repeated itself.
+    /// - Returns: The failure of an answer that was ended because it repeated itself.
     private func answer(
         _ prompt: String, _ format: ResponseFormat?, _ session: LanguageModelSession, _ start: ContinuousClock.Instant
-    ) async throws -> ExitCode? {
+    ) async throws -> CommandFailure? {
         var output = AnswerOutput(
             isLive: stream && !json && (format == nil || isatty(STDOUT_FILENO) == 1), isDocument: self.format.schema != nil)
         var report = RunReport()
@@ -131,8 +127,8 @@ struct Respond: AsyncParsableCommand {
             Message.say("(The context window of \(context.contextSize) tokens is full: the answer ends here.)")
             return nil
         }
-        let code = reportStop(report.usage, limitMessage: flags.limitMessage())
+        let failure = CommandFailure.ofEnd(report.usage, limitMessage: flags.limitMessage())
         if stats { Message.say(report.table, terminator: "") }
-        return code
+        return failure
     }
 }

@@ -33,7 +33,7 @@ struct Schema: ParsableCommand {
                 grammar = try Grammar(.schema(schema), vocabulary: bytes, options: GrammarOptions(allowsZeroFraction: false))
             } catch {
                 if json { try write(error: error) }
-                throw SchemaFile.fail(error.sentence)
+                throw error
             }
             let seconds = ContinuousClock.now - start
             let milliseconds = Double(seconds.components.attoseconds) * 1e-15 + Double(seconds.components.seconds) * 1e3

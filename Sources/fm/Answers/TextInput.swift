@@ -7,13 +7,13 @@ import TextSearch
 enum TextFile {
     /// All bytes of a file, or of standard input for “-”.
     ///
-    /// - Throws: `ValidationError` if there is no such file, ``CommandError`` if it cannot be read.
+    /// - Throws: `ValidationError` if there is no such file, ``CommandFailure`` if it cannot be read.
     static func bytes(_ path: String) throws -> Data {
         let descriptor = path == "-" ? STDIN_FILENO : open(path, O_RDONLY | O_CLOEXEC)
         let problem = errno
         guard descriptor >= 0 else {
             if problem == ENOENT || problem == ENOTDIR { throw ValidationError("There is no file “\(path)”.") }
-            throw CommandError("\(name(path)) cannot be read: \(String(cString: strerror(problem))).")
+            throw CommandFailure("\(name(path)) cannot be read: \(String(cString: strerror(problem))).")
         }
         // A file handle can also read pipes.
         let file = FileHandle(fileDescriptor: descriptor, closeOnDealloc: path != "-")
@@ -22,16 +22,16 @@ enum TextFile {
             throw ValidationError("\(name(path)) is a folder. Give a file.")
         }
         do { return try file.readToEnd() ?? Data() } catch {
-            throw CommandError("\(name(path)) cannot be read: \(error.localizedDescription)")
+            throw CommandFailure("\(name(path)) cannot be read: \(error.localizedDescription)")
         }
     }
 
     /// The text of a file, or of standard input for “-”.
     ///
-    /// - Throws: As ``bytes(_:)``, and ``CommandError`` if it is no text.
+    /// - Throws: As ``bytes(_:)``, and ``CommandFailure`` if it is no text.
     static func read(_ path: String) throws -> String {
         guard let text = TextDecoder.text(of: try bytes(path)) else {
-            throw CommandError("\(name(path)) is not text in UTF-8 or UTF-16.")
+            throw CommandFailure("\(name(path)) is not text in UTF-8 or UTF-16.")
         }
         return text
     }

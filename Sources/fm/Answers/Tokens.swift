@@ -4,6 +4,7 @@ import Foundation
 import FoundationModels
 import Inference
 import InstalledModels
+import Reports
 
 struct Tokens: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
@@ -24,9 +25,7 @@ struct Tokens: AsyncParsableCommand {
     @Option(name: .shortAndLong, help: "Instructions for the model.")
     var instructions: String?
 
-    @Option(
-        name: [.short, .long], help: ArgumentHelp("An installed model or a GGUF file to use this time.", valueName: "name"))
-    var model: String?
+    @OptionGroup var modelFlags: ModelFlags
 
     @OptionGroup var format: FormatFlags
 
@@ -38,31 +37,24 @@ struct Tokens: AsyncParsableCommand {
     @Flag(help: "Exit with 4 if the request does not fit.") var strict = false
 
     func run() async throws {
-        do {
-            if let model { ModelStore.selectedModel = try ModelChoice.path(of: model) }
-            let report = try await self.report()
-            if json {
-                let encoder = JSONEncoder()
-                encoder.outputFormatting = [.prettyPrinted, .sortedKeys, .withoutEscapingSlashes]
-                struct Whole: Encodable {
-                    var contextSize: Int, usedTokens: Int, freeTokens: Int, parts: [ContextReport.Part], suggestions: [String]
-                }
-                let whole = Whole(
-                    contextSize: report.contextSize, usedTokens: report.usedTokens, freeTokens: report.freeTokens,
-                    parts: report.parts, suggestions: report.suggestions)
-                try Output().write(String(decoding: try encoder.encode(whole), as: UTF8.self) + "\n")
-            } else if total {
-                try Output().write("\(report.usedTokens)\n")
-            } else {
-                try report.writeTable()
+        let report = try await self.report(try modelFlags.choice().systemModel())
+        if json {
+            struct Whole: Encodable {
+                var contextSize: Int, usedTokens: Int, freeTokens: Int, parts: [ContextReport.Part], suggestions: [String]
             }
-            if strict, report.freeTokens < 1 { throw ExitCode(4) }
-        } catch {
-            throw ExitMessage.exit(for: error)
+            let whole = Whole(
+                contextSize: report.contextSize, usedTokens: report.usedTokens, freeTokens: report.freeTokens,
+                parts: report.parts, suggestions: report.suggestions)
+            try Output().writeJSON(whole, isPretty: true)
+        } else if total {
+            try Output().write("\(report.usedTokens)\n")
+        } else {
+            try report.writeTable()
         }
+        if strict, report.freeTokens < 1 { throw CommandFailure(code: .promptTooLarge) }
     }
 
-    private func report() async throws -> ContextReport {
+    private func report(_ model: SystemLanguageModel) async throws -> ContextReport {
         var entries: [Transcript.Entry] = []
         if let transcript {
             entries = Array(try read(Transcript.self, transcript, "a transcript"))
@@ -77,10 +69,9 @@ struct Tokens: AsyncParsableCommand {
         }
         let responseFormat = try format.responseFormat()
         let prompt = self.prompt == nil && transcript != nil ? nil : try StandardInput.prompt(with: self.prompt)
-        var report = try await ContextReport(model: SystemLanguageModel.default, transcript: entries, prompt: prompt)
+        var report = try await ContextReport(model: model, transcript: entries, prompt: prompt)
         if let prompt, let request = format.request(for: responseFormat) {
-            let whole = try await ContextReport(
-                model: SystemLanguageModel.default, transcript: entries, prompt: prompt + "\n\n" + request)
+            let whole = try await ContextReport(model: model, transcript: entries, prompt: prompt + "\n\n" + request)
             report.parts.append(
                 .init(kind: .schema, name: "description of the format", tokens: whole.usedTokens - report.usedTokens))
         }
@@ -90,9 +81,9 @@ struct Tokens: AsyncParsableCommand {
     private func read<Value: Decodable>(_ type: Value.Type, _ path: String, _ what: String) throws -> Value {
         let data = try TextFile.data(path)
         do { return try JSONDecoder().decode(type, from: data) } catch let DecodingError.dataCorrupted(context) {
-            throw CommandError("“\(path)” is not \(what): \(context.debugDescription)")
+            throw CommandFailure("“\(path)” is not \(what): \(context.debugDescription)")
         } catch {
-            throw CommandError("“\(path)” is not \(what).")
+            throw CommandFailure("“\(path)” is not \(what).")
         }
     }
 }

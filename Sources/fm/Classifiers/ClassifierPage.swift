@@ -1,5 +1,6 @@
 import Foundation
 import TextClassification
+import Reports
 
 /// A classifier's report for people: as text, and as an HTML page that works offline.
 struct ClassifierPage {
@@ -24,21 +25,17 @@ struct ClassifierPage {
         ]
     }
 
+    private static let columns = ["class", "texts", "precision", "recall", "F1"]
+
+    private var classes: [[String]] {
+        report.classes.map {
+            [$0.label, "\($0.support)", Self.percent($0.precision), Self.percent($0.recall), Self.percent($0.f1)]
+        }
+    }
+
     var text: String {
-        var lines = [how, ""]
-        lines += figures.map { "\($0.name.padding(toLength: 32, withPad: " ", startingAt: 0))\($0.value)" }
-        let width = min(40, max(5, report.classes.map(\.label.count).max() ?? 0)) + 2
-        func row(_ cells: [String]) -> String {
-            cells[0].padding(toLength: width, withPad: " ", startingAt: 0)
-                + cells.dropFirst().map { String(repeating: " ", count: max(1, 11 - $0.count)) + $0 }.joined()
-        }
-        lines += ["", row(["class", "texts", "precision", "recall", "F1"])]
-        for item in report.classes {
-            lines.append(
-                row([
-                    item.label, "\(item.support)", Self.percent(item.precision), Self.percent(item.recall), Self.percent(item.f1),
-                ]))
-        }
+        var lines = [how, ""] + TextTable(facts: figures).lines() + [""]
+        lines += TextTable(Self.columns.map { $0 == "class" ? .left($0) : .right($0) }, rows: classes).lines()
         if !report.confusion.isEmpty {
             let pairs = report.confusion.indices.flatMap { row in
                 report.confusion[row].indices.filter { $0 != row && report.confusion[row][$0] > 0 }.map {
@@ -54,11 +51,13 @@ struct ClassifierPage {
             }
         }
         lines += ["", "accuracy by number of examples learned"]
-        lines += report.learningCurve.map {
-            let bar = String(repeating: "█", count: Int((40 * $0.accuracy).rounded()))
-            return "  " + "\($0.examples)".padding(toLength: 8, withPad: " ", startingAt: 0) + bar + " "
-                + Self.percent($0.accuracy)
-        }
+        lines += TextTable(
+            [.left(), .left()], indentation: "  ",
+            rows: report.learningCurve.map {
+                let bar = String(repeating: "█", count: Int((40 * $0.accuracy).rounded()))
+                return ["\($0.examples)", "\(bar) \(Self.percent($0.accuracy))"]
+            }
+        ).lines()
         return lines.joined(separator: "\n")
     }
 
@@ -71,93 +70,76 @@ struct ClassifierPage {
 
     // MARK: - HTML
 
-    private static func xml(_ text: String) -> String { EvalReport.xml(text) }
-
     var html: String {
-        let rows = figures.map { "<tr><th>\(Self.xml($0.name))</th><td>\(Self.xml($0.value))</td></tr>" }.joined()
-        let classes = report.classes.map { item in
-            "<tr><td>\(Self.xml(item.label))<td>\(item.support)<td>\(Self.percent(item.precision))<td>\(Self.percent(item.recall))"
-                + "<td>\(bar(item.f1))</tr>"
-        }.joined()
-        let candidates = report.candidates.map { item in
-            "<tr><td>\(item.features.rawValue)<td>\(item.penalty)<td>\(Self.percent(item.accuracy))"
-                + "<td>\(String(format: "%.4f", item.logLoss))</tr>"
-        }.joined()
-        let mistakes = report.mistakes.map { item in
-            "<tr><td>\(Self.xml(names(item.labels)))<td>\(Self.xml(names(item.predicted)))<td>\(Self.percent(item.probability))"
-                + "<td><pre>\(Self.xml(String(item.text.prefix(600))))</pre></tr>"
-        }.joined()
-        return """
-            <!DOCTYPE html><html lang="en"><meta charset="utf-8"><title>Classifier</title>
-            <meta name="viewport" content="width=device-width"><style>
-            :root{color-scheme:light dark;--ok:#2a9d5c;--bad:#d1495b;--line:#8884}
-            body{font:15px/1.45 system-ui,sans-serif;max-width:64rem;margin:2em auto;padding:0 1em}
-            h2{font-size:1.1rem;margin-top:2em}table{border-collapse:collapse}td,th{text-align:left;padding:.25em .8em .25em 0;\
-            vertical-align:top}tr{border-bottom:1px solid var(--line)}th{font-weight:500}
-            pre{white-space:pre-wrap;font:inherit;margin:0;overflow-wrap:anywhere}.wide{overflow-x:auto}
-            #confusion{font-size:13px}#confusion td{text-align:center;padding:.35em;min-width:2em;border:1px solid var(--line)}
-            #confusion th{padding:.3em}#confusion thead th{writing-mode:vertical-rl;transform:rotate(180deg)}
-            svg{max-width:34rem;width:100%;height:auto}text{font-size:12px;fill:currentColor}
-            </style><h1>Classifier</h1><p>\(Self.xml(how))</p><table>\(rows)</table>
-            <h2>Classes</h2><div class="wide"><table><tr><th>class<th>texts<th>precision<th>recall<th>F1</tr>\(classes)</table></div>
-            \(confusion)
-            <h2>Probability and share of right ones</h2>\(calibration)
-            <h2>Accuracy by number of examples learned</h2>\(curve)
-            <h2>What was tried</h2><table><tr><th>features<th>penalty<th>accuracy<th>log-loss</tr>\(candidates)</table>
-            <h2>Mistakes with the largest probabilities</h2>
-            <div class="wide"><table><tr><th>label<th>taken for<th>probability<th>text</tr>\(mistakes)</table></div></html>
-            """
+        var page = Page("Classifier", style: Self.style)
+        page.add(Page.paragraph(how))
+        page.add(Page.table(facts: figures))
+        page.add(
+            "Classes",
+            Page.table(
+                titles: Self.columns,
+                zip(classes, report.classes).map { row, item in
+                    [.text(row[0])] + row[1...3].map { .number($0) } + [.html("\(Chart.share(item.f1)) \(row[4])")]
+                }))
+        page.add("Labels (rows) and what they were taken for (columns)", confusion)
+        page.add(
+            "Probability and share of right ones",
+            chart(report.bins.map { ($0.probability, $0.accuracy) }, diagonal: true, most: 1))
+        let most = Double(max(1, report.learningCurve.map(\.examples).max() ?? 1))
+        page.add(
+            "Accuracy by number of examples learned",
+            chart(report.learningCurve.map { (Double($0.examples), $0.accuracy) }, diagonal: false, most: most))
+        page.add(
+            "What was tried",
+            Page.table(
+                titles: ["features", "penalty", "accuracy", "log-loss"],
+                report.candidates.map {
+                    [
+                        .text($0.features.rawValue), .number("\($0.penalty)"), .number(Self.percent($0.accuracy)),
+                        .number(String(format: "%.4f", $0.logLoss)),
+                    ]
+                }))
+        page.add(
+            "Mistakes with the largest probabilities",
+            Page.table(
+                titles: ["label", "taken for", "probability", "text"],
+                report.mistakes.map {
+                    [
+                        .text(names($0.labels)), .text(names($0.predicted)), .number(Self.percent($0.probability)),
+                        .html("<pre>\($0.text.prefix(600).htmlEscaped)</pre>"),
+                    ]
+                }))
+        return page.html
     }
 
-    private func bar(_ share: Double) -> String {
-        "<svg viewBox=\"0 0 100 10\" style=\"width:8em;height:.8em\"><rect width=\"100\" height=\"10\" fill=\"var(--line)\"/>"
-            + "<rect width=\"\(String(format: "%.1f", 100 * share))\" height=\"10\" fill=\"var(--ok)\"/></svg> \(Self.percent(share))"
-    }
+    private static let style = """
+        #confusion{font-size:13px}#confusion td{text-align:center;padding:.35em;min-width:2em;border:1px solid var(--line)}
+        #confusion th{padding:.3em}#confusion thead th{writing-mode:vertical-rl;transform:rotate(180deg)}
+
+        """
 
     /// Rows are the labels, columns what they were taken for; the darker, the larger the share of the row.
     private var confusion: String {
         guard !report.confusion.isEmpty, report.confusion.count <= 60 else { return "" }
-        let names = report.classes.map { Self.xml($0.label) }
+        let names = report.classes.map { "<th>\($0.label.htmlEscaped)</th>" }
         let rows = report.confusion.enumerated().map { row, counts -> String in
             let total = Double(max(1, counts.reduce(0, +)))
             let cells = counts.enumerated().map { column, count in
                 let share = Int((100 * Double(count) / total).rounded())
                 let colour = row == column ? "var(--ok)" : "var(--bad)"
                 return
-                    "<td style=\"background:color-mix(in srgb,\(colour) \(share)%,transparent)\">\(count == 0 ? "" : "\(count)")"
+                    "<td style=\"background:color-mix(in srgb,\(colour) \(share)%,transparent)\">\(count == 0 ? "" : "\(count)")</td>"
             }.joined()
-            return "<tr><th>\(names[row])</th>\(cells)</tr>"
+            return "<tr>\(names[row])\(cells)</tr>"
         }.joined()
-        return "<h2>Labels (rows) and what they were taken for (columns)</h2><div class=\"wide\"><table id=\"confusion\">"
-            + "<thead><tr><th></th>\(names.map { "<th>\($0)</th>" }.joined())</tr></thead>\(rows)</table></div>"
+        return
+            "<div class=\"wide\"><table id=\"confusion\"><thead><tr><th></th>\(names.joined())</tr></thead>\(rows)</table></div>"
     }
 
-    private func chart(_ points: [(x: Double, y: Double)], _ low: String, _ high: String, diagonal: Bool) -> String {
-        func place(_ point: (x: Double, y: Double)) -> String {
-            String(format: "%.1f,%.1f", 50 + 420 * point.x, 230 - 210 * point.y)
-        }
-        let dots = points.map { point in
-            let place = place(point).split(separator: ",")
-            return "<circle cx=\"\(place[0])\" cy=\"\(place[1])\" r=\"4\" fill=\"var(--ok)\"/>"
-        }.joined()
-        let grid = (0...4).map { index in
-            let y = 230 - 210 * Double(index) / 4
-            return "<line x1=\"50\" x2=\"470\" y1=\"\(y)\" y2=\"\(y)\" stroke=\"var(--line)\"/>"
-                + "<text x=\"4\" y=\"\(y + 4)\">\(index * 25) %</text>"
-        }.joined()
-        return "<svg viewBox=\"0 0 500 260\" role=\"img\">\(grid)"
-            + (diagonal ? "<line x1=\"50\" x2=\"470\" y1=\"230\" y2=\"20\" stroke=\"var(--line)\" stroke-width=\"2\"/>" : "")
-            + "<polyline points=\"\(points.map(place).joined(separator: " "))\" fill=\"none\" stroke=\"var(--ok)\" stroke-width=\"2\"/>\(dots)"
-            + "<text x=\"50\" y=\"252\">\(low)</text><text x=\"440\" y=\"252\">\(high)</text></svg>"
-    }
-
-    private var calibration: String {
-        chart(report.bins.map { ($0.probability, $0.accuracy) }, "0", "1", diagonal: true)
-    }
-
-    private var curve: String {
-        let most = Double(max(1, report.learningCurve.map(\.examples).max() ?? 1))
-        return chart(
-            report.learningCurve.map { (Double($0.examples) / most, $0.accuracy) }, "0", "\(Int(most))", diagonal: false)
+    private func chart(_ points: [(x: Double, y: Double)], diagonal: Bool, most: Double) -> String {
+        let lines = [Chart.Line(points, colour: "var(--ok)", hasDots: true)]
+        return Chart.lines(
+            diagonal ? [.init([(0, 0), (1, 1)], colour: "var(--line)", hasDots: false)] + lines : lines, x: 0...most, y: 0...1,
+            ends: ("0", "\(Int(most))"), label: { "\(Int(100 * $0)) %" })
     }
 }

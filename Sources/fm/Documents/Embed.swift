@@ -43,15 +43,9 @@ struct Embed: AsyncParsableCommand {
     }
 
     func run() async throws {
-        do {
-            let input = similar != nil || texts.isEmpty ? try lines(of: texts.first) : texts
-            let model = try await Embedder.model(self.model)
-            if let similar { try await search(similar, in: input, model) } else { try await write(input, model) }
-        } catch let error as ValidationError {
-            throw error
-        } catch {
-            throw ExitMessage.exit(for: error)
-        }
+        let input = similar != nil || texts.isEmpty ? try lines(of: texts.first) : texts
+        let model = try await Embedder.installedModel(self.model)
+        if let similar { try await search(similar, in: input, model) } else { try await write(input, model) }
     }
 
     /// Vectors that are computed before any of them is written.
@@ -64,8 +58,6 @@ struct Embed: AsyncParsableCommand {
             var embedding: [Float]
         }
         let role = query ? EmbeddingRole.query : .document
-        let encoder = JSONEncoder()
-        encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
         for start in stride(from: 0, to: texts.count, by: Self.part) {
             let part = Array(texts[start..<min(start + Self.part, texts.count)])
             let vectors = try await WholeTexts(model, role).embed(part)
@@ -77,7 +69,7 @@ struct Embed: AsyncParsableCommand {
             }
             for (text, (vector, tokens)) in zip(part, vectors) {
                 let line = Line(text: text, tokens: tokens, embedding: vector)
-                try Output().write(String(decoding: try encoder.encode(line), as: UTF8.self) + "\n")
+                try Output().writeJSON(line)
             }
         }
     }
@@ -93,11 +85,9 @@ struct Embed: AsyncParsableCommand {
         let vectors = try await WholeTexts(model, .document).embed(numbers.map { lines[$0] }).map(\.vector)
         let results = zip(numbers, vectors).map { Result(score: dotProduct(wanted, $1), line: $0 + 1, text: lines[$0]) }
             .sorted { $0.score == $1.score ? $0.line < $1.line : $0.score > $1.score }
-        let encoder = JSONEncoder()
-        encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
         for result in results.prefix(top) {
             if json {
-                try Output().write(String(decoding: try encoder.encode(result), as: UTF8.self) + "\n")
+                try Output().writeJSON(result)
             } else {
                 try Output().write(String(format: "%.3f  %5d  ", result.score, result.line) + result.text + "\n")
             }
@@ -201,20 +191,27 @@ struct WholeTexts<Model: EmbeddingModel> {
 
 /// The embedding model of a command.
 enum Embedder {
-    /// - Parameter name: A name or a file; nil for the default one. A model of the catalogue is installed when it is needed for the first time.
-    static func model(_ name: String?) async throws -> GGUFEmbeddingModel {
-        let path = name.map { ModelStore.embedderPath(of: $0) } ?? ModelStore.embedderPath
-        if !FileManager.default.fileExists(atPath: path) {
-            guard let known = EmbedderCatalogue.models.first(where: { ModelStore.embedderPath(of: $0.name) == path }) else {
-                throw EmbeddingError(
-                    "There is no embedding model “\(name ?? path)”. “fm model list” shows those that are installed; "
-                        + "“fm model pull embedder” installs the default one.")
-            }
-            let (installed, isNew) = try await InstallationDisplay.run {
-                try await ModelInstallation.default.install(.named(known.name), progress: $0)
-            }
-            if isNew { Message.say("Installed \(installed.title).") }
-        }
+    /// The file of a model, which may be missing.
+    ///
+    /// - Parameter name: A name or a file; nil for the default one.
+    static func path(_ name: String?) -> String { name.map { ModelStore.embedderPath(of: $0) } ?? ModelStore.embedderPath }
+
+    /// The model, which is installed first if it is one of the catalogue and needed for the first time.
+    static func installedModel(_ name: String?) async throws -> GGUFEmbeddingModel {
+        let path = path(name)
+        if !FileManager.default.fileExists(atPath: path) { try await install(name, at: path) }
         return GGUFEmbeddingModel(url: URL(filePath: path))
+    }
+
+    private static func install(_ name: String?, at path: String) async throws {
+        guard let known = EmbedderCatalogue.models.first(where: { ModelStore.embedderPath(of: $0.name) == path }) else {
+            throw EmbeddingError(
+                "There is no embedding model “\(name ?? path)”. “fm model list” shows those that are installed; "
+                    + "“fm model pull embedder” installs the default one.")
+        }
+        let (installed, isNew) = try await InstallationDisplay.run {
+            try await ModelInstallation.default.install(.named(known.name), progress: $0)
+        }
+        if isNew { Message.say("Installed \(installed.title).") }
     }
 }

@@ -9,6 +9,8 @@ internal import JSON
 import ModelPrompts
 import Retrieval
 import Synchronization
+import Reports
+import ProcessSettings
 
 struct Read: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
@@ -29,7 +31,7 @@ struct Read: AsyncParsableCommand {
 
             Work that was interrupted goes on where it stopped, with the same command. A part that the model may not or does not \
             answer is left out, and named on standard error; see --guardrails. If a question is not answered by the texts, the \
-            exit code is \(Ask.notInDocuments.rawValue).
+            exit code is \(CommandFailure.Code.notInDocuments.rawValue).
             """)
 
     @Argument(help: ArgumentHelp("Files, or - for standard input; then a question or a task.", valueName: "file"))
@@ -51,18 +53,9 @@ struct Read: AsyncParsableCommand {
     }
 
     func run() async throws {
-        try flags.selectModel()
+        let model = try flags.modelFlags.choice()
         let (files, task) = try parts()
-        let work = Task { try await read(files, task) }
-        let interrupt = Interrupt { work.cancel() }
-        defer { interrupt.stop() }
-        do { try await work.value } catch {
-            if interrupt.happened {
-                Message.say("Stopped. The same command continues.")
-                throw ExitCode(130)
-            }
-            throw ExitMessage.exit(for: error)
-        }
+        try await LongWork.untilInterrupted("Stopped. The same command continues.") { try await read(files, task, model) }
     }
 
     /// The files, and what to do with their texts.
@@ -83,8 +76,8 @@ struct Read: AsyncParsableCommand {
         return (files, task)
     }
 
-    private func read(_ files: [String], _ task: String?) async throws {
-        let model = flags.systemModel
+    private func read(_ files: [String], _ task: String?, _ choice: ModelChoice) async throws {
+        let model = choice.systemModel(guardrails: flags.guardrails.value)
         var texts: [(String, ExtractedText)] = []
         for file in files { texts.append((file, try await Self.text(of: file))) }
         let empty = texts.filter(\.1.isEmpty).map { file, _ in
@@ -100,7 +93,7 @@ struct Read: AsyncParsableCommand {
         let shape = try schema.map { try SchemaFile.read($0) }
         let checkpoint = try Self.checkpoint(
             whole, task ?? "", shape?.text ?? "", "\(length) \(flags.guardrails.rawValue) \(flags.instructions ?? "")",
-            try ModelChoice.identity().joined(separator: " "))
+            try choice.identity().joined(separator: " "))
         // The model reads about a token for four bytes of English text.
         let line = ProgressLine("Reading", total: max(1, whole.utf8.count / 4))
         let usages = Mutex<[LanguageModelSession.Usage]>([])
@@ -116,7 +109,7 @@ struct Read: AsyncParsableCommand {
         line.end()
         try Output().write(result + "\n")
         // One sentence is enough.
-        for usage in usages.withLock({ $0 }) { if let code = reportStop(usage) { throw code } }
+        for usage in usages.withLock({ $0 }) { if let failure = CommandFailure.ofEnd(usage) { throw failure } }
     }
 
     /// What the command writes: a text, or JSON.
@@ -125,10 +118,7 @@ struct Read: AsyncParsableCommand {
         _ line: ProgressLine, _ notice: @escaping @Sendable (LongDocument.Notice) -> Void
     ) async throws -> String {
         if let schema {
-            let generated: GenerationSchema
-            do throws(JSONSchemaError) { generated = try GenerationSchema(jsonSchema: schema) } catch {
-                throw SchemaFile.fail(error.sentence)
-            }
+            let generated = try GenerationSchema(jsonSchema: schema)
             let found = try await document.extract(
                 schema: generated, instructions: Self.extraction(task, schema), model: model, responseTokens: max(400, length),
                 checkpoint: checkpoint, progress: { line.show(0, text: "\($0) parts") }, notice: notice, merging: Self.merged)
@@ -162,7 +152,7 @@ struct Read: AsyncParsableCommand {
     static func sentence(_ rejection: LongDocument.Rejection) -> String {
         let place = rejection.chunk.map { "Part \($0)" } ?? "A part of the results"
         let beginning = TerminalText.line(rejection.text.trimmingCharacters(in: .whitespacesAndNewlines).prefix(60))
-        return "\(place), “\(beginning)…”, was left out: \(ExitMessage.of(rejection.error).text)"
+        return "\(place), “\(beginning)…”, was left out: \(CommandFailure(rejection.error))"
     }
 
     // MARK: - Texts
@@ -173,14 +163,14 @@ struct Read: AsyncParsableCommand {
             return try await ExtractedText(contentsOf: URL(filePath: file))
         }
         let text = try TextFile.read(file)
-        if text.utf8.contains(0) { throw CommandError("\(file == "-" ? "Standard input" : "“\(file)”") is not text.") }
+        if text.utf8.contains(0) { throw CommandFailure("\(file == "-" ? "Standard input" : "“\(file)”") is not text.") }
         return ExtractedText(text, format: .plain)
     }
 
     /// The file for what is done so far. It is named by all that the result depends on.
     private static func checkpoint(_ parts: String...) throws -> URL {
         let hash = FNV.hash(parts.joined(separator: "\u{0}").utf8)
-        let folder = UserFolder.url("XDG_CACHE_HOME", default: ".cache")
+        let folder = UserFolder.url(.cacheFolder, default: ".cache")
             .appendingPathComponent("foundation-models/reading")
         try FileManager.default.createDirectory(
             at: folder, withIntermediateDirectories: true, attributes: [.posixPermissions: 0o700])
@@ -194,16 +184,14 @@ struct Read: AsyncParsableCommand {
         try FileManager.default.createDirectory(
             at: folder, withIntermediateDirectories: true, attributes: [.posixPermissions: 0o700])
         defer { try? FileManager.default.removeItem(at: folder) }  // the system removes what is left
-        let index = try await SearchIndex(url: folder.appendingPathComponent("index"), model: try await Embedder.model(nil))
+        let index = try await SearchIndex(url: folder.appendingPathComponent("index"), model: Embedder.installedModel(nil))
         let line = ProgressLine("Reading", total: texts.count)
         for (number, (file, text)) in texts.enumerated() {
             line.show(number, text: "\(number) of \(texts.count) texts")
             try await index.add(text, path: file == "-" ? "standard input" : file)
         }
         line.end()
-        var options = SearchOptions()
-        (options.limit, options.diversity) = (24, 0.3)
-        try await CitedAnswerWriter(model: model, flags: flags, json: json).answer(question, from: index, options)
+        try await CitedAnswerWriter(model: model, flags: flags, json: json).answer(question, from: index)
     }
 
     // MARK: - Values

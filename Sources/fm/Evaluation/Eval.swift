@@ -199,26 +199,28 @@ struct Eval: AsyncParsableCommand {
             }
         }
         let judge = try judge.map { try ModelChoice.path(of: $0) }
-        try ModelChoice.select(model: model, adapter: adapter)
+        let choice = try ModelChoice(model: model, adapter: adapter)
         let embedder = GGUFEmbeddingModel.default
         let needsEmbedder = samples.contains(where: \.needsEmbedder)
         if needsEmbedder, !embedder.isAvailable {
             throw EvalError("“similarity” needs the embedder: fm model pull embedder")
         }
-        try ModelChoice.check()
+        try choice.check()
         var header = EvalRun.Header(
-            dataset: name, fingerprint: Self.fingerprint(data), model: Self.title(ofModel: ModelStore.systemModelPath),
+            dataset: name, fingerprint: Self.fingerprint(data), model: Self.title(ofModel: choice.path),
             settings: settings(denyListData), judge: judge.map { Self.title(ofModel: $0) },
             embedder: needsEmbedder ? Self.title(ofModel: embedder.url.path) : nil,
             screening: String(ScreeningVersion.fingerprint, radix: 16), program: FM.configuration.version)
-        header.adapter = ModelStore.selectedAdapter.map { ModelChoice.name(ofAdapter: $0) }
-        header.contents = try Self.contents(judge: judge, embedder: needsEmbedder ? embedder.url.path : nil)
+        header.adapter = choice.adapterName
+        header.contents = try Self.contents(choice, judge: judge, embedder: needsEmbedder ? embedder.url.path : nil)
         let results = try EvalRun(URL(filePath: runFile), header)
         let seeds: [UInt64?] = self.seeds.map { $0.split(separator: ",").map { UInt64($0) } } ?? [nil]
         let runner = EvalRunner(
             samples: samples, seeds: seeds, temperature: temperature, parallel: parallel,
-            checks: EvalChecks(judge: judge.map { GGUFLanguageModel(url: URL(filePath: $0)) }, embedder: embedder),
-            model: SystemLanguageModel(guardrails: guardrails.value), denyLists: store, instructions: instructions,
+            checks: EvalChecks(
+                judge: SystemLanguageModel(file: judge ?? choice.path, adapter: judge == nil ? choice.adapter : nil),
+                embedder: embedder),
+            model: choice.systemModel(guardrails: guardrails.value), denyLists: store, instructions: instructions,
             spotlighting: spotlight ? Spotlighting(key: "kmqzxw") : nil, maxTokens: maxTokens)
         try await answer(runner, results, total: samples.count * seeds.count)
         return EvalReport(
@@ -265,11 +267,11 @@ struct Eval: AsyncParsableCommand {
     }
 
     /// Fingerprints of the files that answers and checks depend on.
-    private static func contents(judge: String?, embedder: String?) throws -> [String: String] {
-        let models = ["model": ModelStore.systemModelPath, "judge": judge, "embedder": embedder].compactMapValues { $0 }
+    private static func contents(_ model: ModelChoice, judge: String?, embedder: String?) throws -> [String: String] {
+        let models = ["model": model.path, "judge": judge, "embedder": embedder].compactMapValues { $0 }
         do {
             var contents = try models.mapValues { try GGUFFile(path: $0).fingerprint() }
-            contents["adapter"] = try ModelStore.selectedAdapter.map { fingerprint(try EvalFile.bytes($0)) }
+            contents["adapter"] = try model.adapter.map { fingerprint(try EvalFile.bytes($0)) }
             return contents
         } catch let error as ModelError {
             throw Model.fail(error)

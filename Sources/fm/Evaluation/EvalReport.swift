@@ -1,4 +1,5 @@
 import Foundation
+import Reports
 
 /// What a run shows: by class, by check, and the samples that failed.
 struct EvalReport {

@@ -4,6 +4,7 @@ import FoundationModels
 import Inference
 internal import JSON
 import InstalledModels
+import Reports
 
 struct Feedback: ParsableCommand {
     static let configuration = CommandConfiguration(

@@ -2,6 +2,7 @@ import ArgumentParser
 import Foundation
 import Inference
 import InstalledModels
+import Reports
 
 struct Bench: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
@@ -12,10 +13,7 @@ struct Bench: AsyncParsableCommand {
             because they do not affect the speed. Close other programs first.
             """)
 
-    @Option(
-        name: [.short, .long],
-        help: ArgumentHelp("An installed model or a GGUF file (default: the model in use).", valueName: "name"))
-    var model: String?
+    @OptionGroup var modelFlags: ModelFlags
 
     @Option(parsing: .upToNextOption, help: "Thread counts to measure (default: number of physical cores).")
     var threads: [Int] = []
@@ -72,47 +70,44 @@ struct Bench: AsyncParsableCommand {
     }
 
     func run() async throws {
-        let path = try model.map { try ModelChoice.path(of: $0) } ?? ModelStore.systemModelPath
-        do {
-            if !concurrency.isEmpty || lookup {
-                let model = try await LoadedModel.load(path: path, threads: threads.first, defaults: ModelCatalogue.defaults)
-                if !concurrency.isEmpty { try await measureConcurrency(model) }
-                if lookup { try await measureLookup(model) }
-                return
+        let choice = try modelFlags.choice()
+        if !concurrency.isEmpty || lookup {
+            let (model, adapter) = try await choice.loaded(threads: threads.first)
+            if !concurrency.isEmpty { try await measureConcurrency(model, adapter) }
+            if lookup { try await measureLookup(model, adapter) }
+            return
+        }
+        // Tokenizers use one thread.
+        for count in tokenizer ? [1] : threads.isEmpty ? [WorkerPool.defaultThreads] : threads {
+            let figures = tokenizer ? try measureTokenizer(path: choice.path) : try measure(choice, threads: count)
+            if json {
+                try printJSON(figures)
+            } else {
+                let rows = figures.filter { $0.key != "threads" }.sorted { $0.key < $1.key }
+                    .map { [$0.key, String(format: "%.1f", $0.value)] }
+                print("\(count) thread\(count == 1 ? "" : "s")")
+                print(TextTable([.left(), .right()], indentation: "  ", rows: rows).text(), terminator: "")
             }
-            // Tokenizers use one thread.
-            for count in tokenizer ? [1] : threads.isEmpty ? [WorkerPool.defaultThreads] : threads {
-                let figures = tokenizer ? try measureTokenizer(path: path) : try measure(path: path, threads: count)
-                if json {
-                    try printJSON(figures)
-                } else {
-                    print("\(count) thread\(count == 1 ? "" : "s")")
-                    for (name, value) in figures.sorted(by: { $0.key < $1.key }) where name != "threads" {
-                        print("  \(name.padding(toLength: 24, withPad: " ", startingAt: 0)) \(String(format: "%10.1f", value))")
-                    }
-                }
-                fflush(nil)
-            }
-        } catch let error as ModelError {
-            Message.say("fm: \(error)")
-            throw ExitCode(3)
+            fflush(nil)
         }
     }
 
     private func printJSON(_ figures: some Encodable) throws {
-        let encoder = JSONEncoder()
+        let encoder = JSONEncoder.stable()
         encoder.keyEncodingStrategy = .convertToSnakeCase
-        encoder.outputFormatting = [.sortedKeys]
         print(String(decoding: try encoder.encode(figures), as: UTF8.self))
     }
 
-    private func measureConcurrency(_ model: LoadedModel) async throws {
-        let bench = ConcurrencyBench(model: model, format: cacheFormat)
+    private func measureConcurrency(_ model: LoadedModel, _ adapter: LowRankAdapter?) async throws {
+        let bench = ConcurrencyBench(model: model, adapter: adapter, format: cacheFormat)
         _ = try await bench.measure(1)  // reads the weights into memory
+        let table = TextTable([
+            .right("conversations"), .right("generated/s"), .right("processed/s"), .right("first token: median"),
+            .right("maximum", minimum: 9),
+        ])
         if !json {
-            print(
-                "\(bench.promptTokens) prompt tokens and \(bench.responseTokens) generated tokens for each conversation\n"
-                    + "conversations   generated/s   processed/s   first token: median     maximum")
+            print("\(bench.promptTokens) prompt tokens and \(bench.responseTokens) generated tokens for each conversation")
+            print(table.titles)
         }
         for count in concurrency {
             let figures = try await bench.measure(count)
@@ -120,28 +115,36 @@ struct Bench: AsyncParsableCommand {
                 try printJSON(figures)
             } else {
                 print(
-                    String(
-                        format: "%13d %13.1f %13.1f %19.2f s %9.2f s", count, figures.tokensPerSecond,
-                        figures.processedTokensPerSecond, figures.firstTokenSeconds, figures.worstFirstTokenSeconds))
+                    table.row([
+                        "\(count)", String(format: "%.1f", figures.tokensPerSecond),
+                        String(format: "%.1f", figures.processedTokensPerSecond),
+                        String(format: "%.2f s", figures.firstTokenSeconds),
+                        String(format: "%.2f s", figures.worstFirstTokenSeconds),
+                    ]))
             }
             fflush(nil)
         }
     }
 
-    private func measureLookup(_ model: LoadedModel) async throws {
-        let bench = LookupBench(model: model)
-        if !json { print("task                        tokens   proposed   accepted    tokens/s   without      gain") }
+    private func measureLookup(_ model: LoadedModel, _ adapter: LowRankAdapter?) async throws {
+        let bench = LookupBench(model: model, adapter: adapter)
+        let table = TextTable([
+            .left("task", minimum: 26), .right("tokens"), .right("proposed"), .right("accepted"), .right("tokens/s"),
+            .right("without"), .right("gain"),
+        ])
+        if !json { print(table.titles) }
         for task in LookupBench.tasks {
             let figures = try await bench.measure(task)
             if json {
                 try printJSON(figures)
             } else {
                 print(
-                    figures.task.padding(toLength: 26, withPad: " ", startingAt: 0)
-                        + String(
-                            format: "%8d %10d %10d %11.1f %9.1f %8.2f×", figures.tokens, figures.proposedTokens,
-                            figures.acceptedTokens, figures.tokensPerSecond, figures.tokensPerSecondWithoutLookup,
-                            figures.tokensPerSecond / figures.tokensPerSecondWithoutLookup))
+                    table.row([
+                        figures.task, "\(figures.tokens)", "\(figures.proposedTokens)", "\(figures.acceptedTokens)",
+                        String(format: "%.1f", figures.tokensPerSecond),
+                        String(format: "%.1f", figures.tokensPerSecondWithoutLookup),
+                        String(format: "%.2f×", figures.tokensPerSecond / figures.tokensPerSecondWithoutLookup),
+                    ]))
             }
             fflush(nil)
         }
@@ -150,13 +153,15 @@ struct Bench: AsyncParsableCommand {
     private func printProfile(_ title: String, _ times: [OperationTime]) {
         let total = times.reduce(0) { $0 + $1.seconds }
         print("\(title): \(String(format: "%.1f ms", total * 1000)) in operations")
-        print("  operation                     calls         ms    share   weights")
-        for time in times.sorted(by: { $0.seconds > $1.seconds }) {
-            let rate = time.weightBytes > 0 ? String(format: "%6.1f GB/s", Double(time.weightBytes) / time.seconds / 1e9) : ""
-            print(
-                "  " + time.name.padding(toLength: 24, withPad: " ", startingAt: 0)
-                    + String(format: "%11d %10.2f %7.1f%% ", time.calls, time.seconds * 1000, 100 * time.seconds / total) + rate)
+        let rows = times.sorted { $0.seconds > $1.seconds }.map { time in
+            [
+                time.name, "\(time.calls)", String(format: "%.2f", time.seconds * 1000),
+                String(format: "%.1f%%", 100 * time.seconds / total),
+                time.weightBytes > 0 ? String(format: "%.1f GB/s", Double(time.weightBytes) / time.seconds / 1e9) : "",
+            ]
         }
+        let columns: [TextTable.Column] = [.left("operation"), .right("calls"), .right("ms"), .right("share"), .right("weights")]
+        print(TextTable(columns, indentation: "  ", rows: rows).text(), terminator: "")
     }
 
     /// A byte of a text that consists of pseudo-random words of six letters.
@@ -194,17 +199,25 @@ struct Bench: AsyncParsableCommand {
     var cacheFormat: CacheFormat { cacheBits == 8 ? .int8 : .binary16 }
 
     /// Rates in tokens per second, times in milliseconds, sizes in MB.
-    private func measure(path: String, threads: Int) throws -> [String: Double] {
+    private func measure(_ choice: ModelChoice, threads: Int) throws -> [String: Double] {
         var figures: [String: Double] = ["threads": Double(threads)]
         let loadStart = ContinuousClock.now
-        let file = try GGUFFile(path: path)
+        let file = try GGUFFile(path: choice.path)
         try ModelShape(file: file).checkGeneratesText()
-        let model = try NeuralModel(
-            file: file, pool: WorkerPool(threads: threads, instructionSet: instructionSet), cache: PackedCache.standard)
+        let pool = try WorkerPool(threads: threads, instructionSet: instructionSet)
+        var model = try NeuralModel(file: file, pool: pool, cache: PackedCache.standard)
+        var adapter: LowRankAdapter?
+        if let path = choice.adapter {
+            let adapterFile = try AdapterFile(path: path)
+            adapter = try model.adapter(adapterFile, file: file)
+            if adapter == nil {
+                model = try NeuralModel(file: file, pool: pool, adapter: adapterFile, cache: PackedCache.standard)
+            }
+        }
         let tokenizer = try Tokenizer(file: file)
         figures["load_ms"] = (ContinuousClock.now - loadStart).seconds * 1000
         let context = min(long ? 4352 : 4096, model.shape.contextLength)
-        let cache = try KVCache(shape: model.shape, capacity: context, format: cacheFormat)
+        let cache = try KVCache(shape: model.shape, capacity: context, format: cacheFormat, adapter: adapter)
         let vocabulary = model.shape.vocabularySize
         func prompt(_ length: Int) -> [TokenID] { (0..<length).map { TokenID(($0 * 7919 + 113) % vocabulary) } }
 

@@ -1,6 +1,7 @@
 import Foundation
 import FoundationModels
 import Inference
+import Reports
 
 /// Times, token counts and memory of a run, as a table or JSON.
 struct RunReport {
@@ -48,23 +49,22 @@ struct RunReport {
         let output = usage?.output.totalTokenCount ?? 0
         let prompt = number("promptSeconds")
         let generation = number("generationSeconds")
-        func line(_ label: String, _ value: String) -> String {
-            "  \(label.padding(toLength: 18, withPad: " ", startingAt: 0)) \(value)\n"
-        }
-        func milliseconds(_ seconds: Double) -> String { String(format: "%8.1f ms", seconds * 1000) }
-        return "\n"
-            + line("model load", milliseconds(number("loadSeconds")))
-            + line("first token", milliseconds(Self.seconds(firstToken)) + "  from the start")
-            + line(
-                "prompt",
-                milliseconds(prompt)
-                    + String(format: "  %d tokens, %d cached, %.0f tokens/s", input, cached, Self.rate(input - cached, prompt)))
-            + line(
-                "generation",
-                milliseconds(generation) + String(format: "  %d tokens, %.0f tokens/s", output, Self.rate(output, generation))
-                    + forced(output))
-            + line("total", milliseconds(Self.seconds(total)) + "  ended by \(stopReason)")
-            + line("peak memory", String(format: "%8.1f MB", Self.peakMegabytes))
+        func milliseconds(_ seconds: Double) -> String { String(format: "%.1f ms", seconds * 1000) }
+        let rows = [
+            ["model load", milliseconds(number("loadSeconds"))],
+            ["first token", milliseconds(Self.seconds(firstToken)), "from the start"],
+            [
+                "prompt", milliseconds(prompt),
+                String(format: "%d tokens, %d cached, %.0f tokens/s", input, cached, Self.rate(input - cached, prompt)),
+            ],
+            [
+                "generation", milliseconds(generation),
+                String(format: "%d tokens, %.0f tokens/s", output, Self.rate(output, generation)) + forced(output),
+            ],
+            ["total", milliseconds(Self.seconds(total)), "ended by \(stopReason)"],
+            ["peak memory", String(format: "%.1f MB", Self.peakMegabytes)],
+        ]
+        return "\n" + TextTable([.left(minimum: 18), .right(), .left()], indentation: "  ", rows: rows).text()
     }
 
     /// - Parameter isDocument: Whether the content is JSON, which is inserted into the object unchanged.
@@ -87,8 +87,7 @@ struct RunReport {
                 load: number("loadSeconds"), first_token: Self.seconds(firstToken), prompt: number("promptSeconds"),
                 generation: number("generationSeconds"), total: Self.seconds(total)),
             peak_memory_mb: Self.peakMegabytes)
-        let encoder = JSONEncoder()
-        encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
+        let encoder = JSONEncoder.stable()
         let rest = String(decoding: try encoder.encode(object), as: UTF8.self)
         let value = isDocument ? content : String(decoding: try encoder.encode(content), as: UTF8.self)
         return "{\"content\":" + value + "," + rest.dropFirst()

@@ -4,6 +4,7 @@ import FoundationModelsInstallation
 import FoundationModelsTraining
 import Inference
 import ModelTools
+import Reports
 
 extension Model {
     struct Compare: AsyncParsableCommand {
@@ -31,30 +32,22 @@ extension Model {
         func run() async throws {
             let paths = (try Model.file(named: first), try Model.file(named: other))
             if let html { try OutputFile.check(html, inputs: [paths.0, paths.1] + text) }
-            do {
-                let contents = text.isEmpty ? [PlainText.sample] : try text.map { try TextFile.read($0) }
-                let chunks = chunks
-                var comparison = try await LongWork.run { check in
-                    try ModelComparison.measure(paths.0, paths.1, contents, chunks: chunks, check: check)
+            let contents = text.isEmpty ? [PlainText.sample] : try text.map { try TextFile.read($0) }
+            let chunks = chunks
+            var comparison = try await LongWork.run { check in
+                try ModelComparison.measure(paths.0, paths.1, contents, chunks: chunks, check: check)
+            }
+            if questions {
+                for (index, path) in [paths.0, paths.1].enumerated() {
+                    Message.say("Asking \(URL(filePath: path).lastPathComponent)")
+                    comparison.models[index].answers = try await ModelCheck.of(URL(filePath: path)).answers
                 }
-                if questions {
-                    for (index, path) in [paths.0, paths.1].enumerated() {
-                        Message.say("Asking \(URL(filePath: path).lastPathComponent)")
-                        comparison.models[index].answers = try await ModelCheck.of(URL(filePath: path)).answers
-                    }
-                }
-                if let html { try comparison.html.write(to: URL(filePath: html), atomically: true, encoding: .utf8) }
-                if json {
-                    let encoder = JSONEncoder()
-                    encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes, .prettyPrinted]
-                    print(String(decoding: try encoder.encode(comparison), as: UTF8.self))
-                } else {
-                    print(comparison.text)
-                }
-            } catch is CancellationError {
-                throw ExitCode(130)
-            } catch {
-                throw Model.fail(error)
+            }
+            if let html { try OutputFile.write(Data(comparison.html.utf8), to: html) }
+            if json {
+                try Output().writeJSON(comparison, isPretty: true)
+            } else {
+                print(comparison.text)
             }
         }
     }
@@ -98,16 +91,11 @@ struct ModelComparison: Encodable {
     ) throws -> ModelComparison {
         let models = (try TextMeasurement(path: first), try TextMeasurement(path: other))
         guard models.0.hasSameVocabulary(as: models.1) else {
-            throw ModelError.unsupported(
-                field: "the vocabulary", value: "of \(models.1.vocabularySize) tokens",
-                supported:
-                    "that of the first model, with \(models.0.vocabularySize) tokens: only models with the same tokens can be compared"
-            )
+            throw CommandFailure(
+                "Only models with the same tokens can be compared. The first has \(models.0.vocabularySize), the other \(models.1.vocabularySize).",
+                code: .wrongUsage)
         }
-        let windows = models.0.windows(of: texts, limit: chunks)
-        guard !windows.isEmpty else {
-            throw ValidationError("The text has fewer than \(TextMeasurement.usualWindow) tokens.")
-        }
+        let windows = try models.0.requiredWindows(of: texts, limit: chunks)
         func isCancelled() -> Bool { LongWork.isCancelled(check) }
         let line = ProgressLine("Comparing", total: windows.count)
         defer { line.end() }
@@ -178,58 +166,40 @@ struct ModelComparison: Encodable {
         ]
     }
 
+    private var names: [String] { models.map { URL(filePath: $0.file).lastPathComponent } }
+
     var text: String {
-        var lines: [String] = []
-        for (mark, model) in zip(["A", "B"], models) { lines.append("\(mark)  \(URL(filePath: model.file).lastPathComponent)") }
-        lines.append("")
-        let width = 28
-        lines.append(
-            "".padding(toLength: width, withPad: " ", startingAt: 0) + "A".padding(toLength: 24, withPad: " ", startingAt: 0)
-                + "B")
-        for row in rows {
-            lines.append(
-                row.name.padding(toLength: width, withPad: " ", startingAt: 0)
-                    + row.values[0].padding(toLength: max(24, row.values[0].count + 2), withPad: " ", startingAt: 0)
-                    + row.values[1])
-        }
-        lines.append("")
-        lines += figures.map { $0.name.padding(toLength: width, withPad: " ", startingAt: 0) + $0.value }
+        let table = TextTable([.left(), .left("A"), .left("B")], rows: rows.map { [$0.name] + $0.values })
+        let lines =
+            zip(["A", "B"], names).map { "\($0)  \($1)" } + [""] + table.lines() + [""] + TextTable(facts: figures).lines()
         return lines.joined(separator: "\n")
     }
 
     var html: String {
-        func xml(_ text: String) -> String { EvalReport.xml(text) }
-        let table = rows.map { "<tr><th>\($0.name)\($0.values.map { "<td>\(xml($0))" }.joined())</tr>" }.joined()
-        let list = figures.map { "<tr><th>\($0.name)<td>\($0.value)</tr>" }.joined()
-        let highest = max(histogram.max() ?? 1, 1e-9)
-        let bars = histogram.enumerated().map { index, share in
-            let height = 160 * share / highest
-            return String(
-                format: "<rect x=\"%d\" y=\"%.1f\" width=\"26\" height=\"%.1f\" fill=\"#2a9d5c\"><title>%.2f %%</title></rect>",
-                30 * index + 20,
-                170 - height, height, 100 * share)
-                + (index % 4 == 1
-                    ? "<text x=\"\(30 * index + 20)\" y=\"188\">2<tspan dy=\"-4\" font-size=\"9\">\(index - 17)</tspan></text>"
-                    : "")
-        }.joined()
-        let answers =
-            zip(models[0].answers ?? [], models[1].answers ?? []).map { one, two in
-                "<tr><td>\(xml(one.question))"
-                    + [one, two].map { "<td>\($0.isRight ? "✓" : "✗") \(xml(String($0.answer.prefix(300))))" }.joined() + "</tr>"
-            }.joined()
-        return """
-            <!DOCTYPE html><html lang="en"><meta charset="utf-8"><title>Comparison of models</title>
-            <meta name="viewport" content="width=device-width"><style>
-            :root{color-scheme:light dark}body{font:15px/1.45 system-ui,sans-serif;max-width:60rem;margin:2em auto;padding:0 1em}
-            table{border-collapse:collapse;width:100%}th,td{text-align:left;padding:.3em .8em .3em 0;vertical-align:top;\
-            overflow-wrap:anywhere}tr{border-bottom:1px solid #8884}th{font-weight:500;width:15em}
-            h2{font-size:1.1rem;margin-top:2em}svg{width:100%;max-width:40rem;height:auto}text{font-size:12px;fill:currentColor}
-            </style><h1>Comparison of models</h1>
-            <table><tr><th><th>A: \(xml(URL(filePath: models[0].file).lastPathComponent))\
-            <th>B: \(xml(URL(filePath: models[1].file).lastPathComponent))</tr>\(table)</table>
-            <h2>How far B is from A</h2><table>\(list)</table>
-            <h2>Tokens by their divergence (nats)</h2><svg viewBox="0 0 640 195" role="img">\(bars)</svg>
-            \(answers.isEmpty ? "" : "<h2>Answers</h2><table><tr><th>question<th>A<th>B</tr>\(answers)</table>")</html>
-            """
+        var page = Page("Comparison of models")
+        page.add(
+            Page.table(
+                titles: ["", "A: \(names[0])", "B: \(names[1])"], rows.map { [.name($0.name)] + $0.values.map { .text($0) } }))
+        page.add("How far B is from A", Page.table(facts: figures))
+        page.add(
+            "Tokens by their divergence (nats)",
+            Chart.bars(
+                histogram.enumerated().map { index, share in
+                    (share, String(format: "%.2f %%", 100 * share), index % 4 == 1 ? "2\(Self.raised(index - 17))" : "")
+                }))
+        func answer(_ answer: ModelCheck.Answer) -> Page.Cell {
+            .text("\(answer.isRight ? "✓" : "✗") \(answer.answer.prefix(300))")
+        }
+        page.add(
+            "Answers",
+            Page.table(
+                titles: ["question", "A", "B"],
+                zip(models[0].answers ?? [], models[1].answers ?? []).map { [.text($0.question), answer($0), answer($1)] }))
+        return page.html
+    }
+
+    /// A number as an exponent.
+    private static func raised(_ number: Int) -> String {
+        String("\(number)".map { $0 == "-" ? "⁻" : Array("⁰¹²³⁴⁵⁶⁷⁸⁹")[$0.wholeNumberValue ?? 0] })
     }
 }

@@ -2,6 +2,7 @@ import ArgumentParser
 import Foundation
 import Inference
 import ModelTools
+import Reports
 
 /// A search for a mixture: measures, chooses, writes, and measures the result.
 struct MixtureRun: Sendable {
@@ -22,7 +23,7 @@ struct MixtureRun: Sendable {
         defer { line.end() }
         func check() throws { if isCancelled() { throw CancellationError() } }
         let search = try MixtureSearch(
-            file, importance: importance, windows: { $0.windows(of: texts, limit: Self.windows) },
+            file, importance: importance, windows: { try $0.requiredWindows(of: texts, limit: Self.windows) },
             temporary: URL(filePath: url.path + ".\(getpid()).measure"), isCancelled: isCancelled
         ) { share in
             try check()
@@ -57,13 +58,14 @@ struct MixtureRun: Sendable {
     /// The curve of size against divergence, and what was chosen.
     var text: String {
         let highest = mixture.curve.first?.divergence ?? 1
-        var lines = ["      size   divergence (predicted)"]
-        for point in mixture.curve {
-            let bar = String(
-                repeating: "█",
-                count: max(0, min(40, Int((40 * (point.divergence / max(1e-12, highest)).squareRoot()).rounded()))))
-            lines.append(String(format: "%7d MB   %8.4f  ", point.bytes / 1_000_000, point.divergence) + bar)
+        let rows = mixture.curve.map { point in
+            let length = Int((40 * (point.divergence / max(1e-12, highest)).squareRoot()).rounded())
+            return [
+                "\(point.bytes / 1_000_000) MB", String(format: "%.4f", point.divergence),
+                String(repeating: "█", count: max(0, min(40, length))),
+            ]
         }
+        var lines = TextTable([.right("size"), .right("divergence (predicted)"), .left()], rows: rows).lines()
         let counts = Dictionary(grouping: mixture.types.values, by: \.name).map { "\($0.value.count) × \($0.key)" }.sorted()
         lines.append("Chosen: \(mixture.bytes / 1_000_000) MB (\(counts.joined(separator: ", ")))")
         lines.append(String(format: "Divergence: %.4f nats per token (measured), %.4f (predicted)", measured, mixture.divergence))

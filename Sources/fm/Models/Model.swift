@@ -1,7 +1,6 @@
 import ArgumentParser
 import Foundation
 import FoundationModelsInstallation
-import Inference
 import InstalledModels
 
 struct Model: AsyncParsableCommand {
@@ -35,17 +34,6 @@ struct Model: AsyncParsableCommand {
         let path = ModelStore.path(of: name)
         if FileManager.default.fileExists(atPath: path) { return path }
         throw ValidationError(ModelChoice.missing(name))
-    }
-
-    /// With what a command ends after an error: wrong arguments are said as everywhere; of others, the message is said here.
-    static func fail(_ error: any Error) -> any Error {
-        switch error {
-        case is ValidationError, is ExitCode: return error
-        case let error as ModelError:
-            Message.say("fm: \(error)")
-            return ExitCode(3)
-        default: return ExitMessage.exit(for: error)
-        }
     }
 }
 

@@ -1,6 +1,7 @@
 import ArgumentParser
 import Foundation
 import Inference
+import Reports
 
 extension Model {
     struct Cache: ParsableCommand {
@@ -19,9 +20,8 @@ extension Model {
             if clear { cache.clear() }
             let files = cache.files
             print(files.isEmpty ? "There are no packed weights." : "Packed weights in \(cache.directory.path):")
-            for entry in files {
-                print(String(format: "%7d MB  ", entry.bytes / 1_000_000) + entry.file.deletingPathExtension().lastPathComponent)
-            }
+            let rows = files.map { ["\($0.bytes / 1_000_000) MB", $0.file.deletingPathExtension().lastPathComponent] }
+            print(TerminalText.safe(TextTable([.right(), .left()], rows: rows).text()), terminator: "")
         }
     }
 }

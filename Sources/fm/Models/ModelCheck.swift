@@ -1,6 +1,7 @@
 import ArgumentParser
 import Foundation
 import FoundationModelsInstallation
+import Reports
 
 extension Model {
     struct Check: AsyncParsableCommand {
@@ -19,20 +20,14 @@ extension Model {
         func run() async throws {
             let path = try Model.file(named: name)
             let line = ProgressLine("Checking", total: ModelCheck.questionCount)
-            let check: ModelCheck
-            do {
-                check = try await ModelCheck.of(URL(filePath: path)) {
-                    line.show($0, text: "\($0) of \(ModelCheck.questionCount) questions")
-                }
-            } catch { throw ExitMessage.exit(for: error) }
+            defer { line.end() }
+            let check = try await ModelCheck.of(URL(filePath: path)) {
+                line.show($0, text: "\($0) of \(ModelCheck.questionCount) questions")
+            }
             line.end()
             if json {
                 struct Report: Encodable { var right: Int, answers: [ModelCheck.Answer] }
-                let encoder = JSONEncoder()
-                encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
-                try Output().write(
-                    String(decoding: try encoder.encode(Report(right: check.right, answers: check.answers)), as: UTF8.self) + "\n"
-                )
+                try Output().writeJSON(Report(right: check.right, answers: check.answers))
             } else {
                 for answer in check.answers {
                     print(
@@ -41,7 +36,7 @@ extension Model {
                 }
                 print("\(check.right) of \(check.answers.count) right: \(words(check.judgement))")
             }
-            if check.judgement == .fails { throw ExitCode(1) }
+            if check.judgement == .fails { throw CommandFailure() }
         }
 
         private func words(_ judgement: ModelCheck.Judgement) -> String {

@@ -1,13 +1,14 @@
 import Foundation
 import Inference
 import InstalledModels
+import Reports
 
 /// A textual description of a model file.
 struct ModelDescription {
     let text: String
 
     init(file: GGUFFile) throws(ModelError) {
-        var lines: [(String, String)] = []
+        var lines: [(name: String, value: String)] = []
         let metadata = file.metadata
         lines.append(("file", file.path))
         lines.append(("size", String(format: "%.1f MB, GGUF version %d", Double(file.size) / 1e6, Int(file.version))))
@@ -34,14 +35,13 @@ struct ModelDescription {
         lines.append(("tokenizer", "\(model), pre-tokenizer \(pre), \(tokens) tokens"))
         // A tokenizer that cannot be read is an error where it is used.
         lines += (file.notes + ((try? Tokenizer(file: file).notes) ?? [])).map { ("note", TerminalText.line($0)) }
-        var text = lines.map { Self.row($0.0, $0.1) }.joined()
-        text += "\nquantisation\n"
+        var text = TextTable(facts: lines).text() + "\nquantisation\n"
         let types = Dictionary(grouping: file.tensors.values, by: \.type)
-        for (type, tensors) in types.sorted(by: { $0.value.count > $1.value.count }) {
+        let rows = types.sorted { $0.value.count > $1.value.count }.map { type, tensors in
             let bytes = tensors.reduce(0) { $0 + $1.elementCount / type.blockElements * type.blockBytes }
-            let name = type.name.padding(toLength: 6, withPad: " ", startingAt: 0)
-            text += "  \(name)" + String(format: "%5d tensors %8.1f MB\n", tensors.count, Double(bytes) / 1e6)
+            return [type.name, "\(tensors.count) tensors", String(format: "%.1f MB", Double(bytes) / 1e6)]
         }
+        text += TextTable([.left(), .right(), .right()], indentation: "  ", rows: rows).text()
         text += "\nchat template\n"
         if let template = try metadata.string("tokenizer.chat_template") {
             text += template.split(separator: "\n", omittingEmptySubsequences: false).map { "  \($0)\n" }.joined()
@@ -73,10 +73,6 @@ struct ModelDescription {
             }
         }
         return counts.map { "\($0.count) × \($0.text)" }
-    }
-
-    private static func row(_ label: String, _ value: String) -> String {
-        label.padding(toLength: 14, withPad: " ", startingAt: 0) + value + "\n"
     }
 }
 

@@ -12,11 +12,7 @@ extension Model {
         var name: String?
 
         func run() throws {
-            do {
-                print(try ModelDescription(file: GGUFFile(path: try Model.file(named: name))).text, terminator: "")
-            } catch let error as ModelError {
-                throw Model.fail(error)
-            }
+            print(try ModelDescription(file: GGUFFile(path: try Model.file(named: name))).text, terminator: "")
         }
     }
 }

@@ -3,6 +3,7 @@ import Foundation
 import FoundationModelsInstallation
 import Inference
 import InstalledModels
+import Reports
 
 extension Model {
     struct List: ParsableCommand {
@@ -17,23 +18,25 @@ extension Model {
             let installation = ModelInstallation.default
             let models = installation.models
             let (current, embedder) = (ModelStore.defaultModelPath, ModelStore.embedderPath)
-            print("  name                    size      memory    file")
+            var table = TextTable([.left(), .left("name"), .right("size"), .right("memory"), .left("file")])
             for model in models where model.kind == .language {
-                print(row(model.url.path == current, model.name, model.bytes, model.memory, model.url.lastPathComponent))
-            }
-            if !models.contains(where: { $0.url.path == current }) {
-                let isThere = FileManager.default.fileExists(atPath: current)
-                print("* \(current)" + (isThere ? "" : " (not installed: fm model pull)"))
+                table.add(row(model.url.path == current, model.name, model.bytes, model.memory, model.url.lastPathComponent))
             }
             for model in models where model.kind == .embedding {
                 let text = model.url.lastPathComponent + ", for embeddings and search"
-                print(row(model.url.path == embedder, model.name, model.bytes, model.memory, text))
+                table.add(row(model.url.path == embedder, model.name, model.bytes, model.memory, text))
+            }
+            print(TerminalText.safe(table.text()), terminator: "")
+            if !models.contains(where: { $0.url.path == current }) {
+                let isThere = FileManager.default.fileExists(atPath: current)
+                print("* \(TerminalText.safe(current))" + (isThere ? "" : " (not installed: fm model pull)"))
             }
             guard all else {
                 print("\n“fm model list --all” shows the other models that can be downloaded by name.")
                 return
             }
             print("\nAvailable with fm model pull NAME:")
+            var others = TextTable([.left(), .left("name"), .right("size"), .right("memory"), .left()])
             let installed = Set(models.compactMap(\.catalogueEntry?.name))
             for model in installation.catalogue where !installed.contains(model.name) {
                 let note =
@@ -41,13 +44,13 @@ extension Model {
                     case .embedding: ", for embeddings and search"
                     case .language: model.memory < SystemMemory.total ? "" : "  (too large for this machine)"
                     }
-                print(row(false, model.name, model.bytes, model.memory, "\(model.title), \(model.license)\(note)"))
+                others.add(row(false, model.name, model.bytes, model.memory, "\(model.title), \(model.license)\(note)"))
             }
+            print(others.text(), terminator: "")
         }
 
-        private func row(_ isCurrent: Bool, _ name: String, _ bytes: Int, _ memory: Int, _ text: String) -> String {
-            (isCurrent ? "* " : "  ") + name.padding(toLength: max(22, name.count), withPad: " ", startingAt: 0)
-                + String(format: "%7d MB %8d MB    ", bytes / 1_000_000, memory / 1_000_000) + text
+        private func row(_ isCurrent: Bool, _ name: String, _ bytes: Int, _ memory: Int, _ text: String) -> [String] {
+            [isCurrent ? "*" : "", name, "\(bytes / 1_000_000) MB", "\(memory / 1_000_000) MB", text]
         }
     }
 }

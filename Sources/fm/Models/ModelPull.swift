@@ -28,29 +28,19 @@ extension Model {
                 throw ValidationError(error.message)
             }
             if request == .default { sayWhySmall(installation) }
-            do {
-                let (installed, isNew) = try await InstallationDisplay.run {
-                    try await installation.install(request, progress: $0)
-                }
-                let title = [installed.title, installed.catalogueEntry?.license].compactMap(\.self).joined(separator: ", ")
-                guard isNew else {
-                    if !quiet { print("\(title) is installed and intact: \(installed.url.path)") }
-                    return
-                }
-                if request == .default { try await Self.installEmbedder(installation) }
-                print("Installed \(title): \(installed.url.path)")
-                guard installed.kind == .language else { return }
-                await Self.check(installed.url)
-                if request != .default, ModelStore.defaultModelPath != installed.url.path {
-                    print(
-                        "“fm model use \(installed.name)” makes it the model in use; “fm --model \(installed.name) …” uses it once."
-                    )
-                }
-            } catch is CancellationError {
-                Message.say("Interrupted: the same command continues.")
-                throw ExitCode(130)
-            } catch {
-                throw Model.fail(error)
+            let (installed, isNew) = try await InstallationDisplay.run { try await installation.install(request, progress: $0) }
+            let title = [installed.title, installed.catalogueEntry?.license].compactMap(\.self).joined(separator: ", ")
+            guard isNew else {
+                if !quiet { print("\(title) is installed and intact: \(installed.url.path)") }
+                return
+            }
+            if request == .default { try await Self.installEmbedder(installation) }
+            print("Installed \(title): \(installed.url.path)")
+            guard installed.kind == .language else { return }
+            await Self.check(installed.url)
+            if request != .default, ModelStore.defaultModelPath != installed.url.path {
+                let name = installed.name
+                print("“fm model use \(name)” makes it the model in use; “fm --model \(name) …” uses it once.")
             }
         }
 
@@ -76,10 +66,9 @@ extension Model {
 
         /// The default model comes with the embedder, for searches and recall by meaning.
         private static func installEmbedder(_ installation: ModelInstallation) async throws {
-            do { _ = try await InstallationDisplay.run { try await installation.install(.embedder, progress: $0) } } catch let
-                error
-                as InstallationError
-            {
+            do {
+                _ = try await InstallationDisplay.run { try await installation.install(.embedder, progress: $0) }
+            } catch let error as InstallationError {
                 // Everything else works without it.
                 Message.say("fm: \(error.message)")
             }
@@ -106,13 +95,10 @@ final class InstallationDisplay: Sendable {
         _ body: @escaping @Sendable (@escaping @Sendable (InstallationProgress) -> Void) async throws -> Value
     ) async throws -> (value: Value, isNew: Bool) {
         let display = InstallationDisplay()
-        let work = Task { try await body { display.show($0) } }
-        let interrupt = Interrupt { work.cancel() }
-        defer {
-            interrupt.stop()
-            display.state.withLock { $0.line?.end() }
+        defer { display.state.withLock { $0.line?.end() } }
+        let value = try await LongWork.untilInterrupted("Interrupted: the same command continues.") {
+            try await body { display.show($0) }
         }
-        let value = try await work.value
         return (value, display.state.withLock { $0.isNew })
     }
 

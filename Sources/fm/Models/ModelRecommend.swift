@@ -3,6 +3,7 @@ import Foundation
 import FoundationModelsInstallation
 import InstalledModels
 import ProcessSettings
+import Reports
 
 extension Model {
     struct Recommend: AsyncParsableCommand {
@@ -26,20 +27,22 @@ extension Model {
                     freeText, advice.bytesPerSecond / 1e9,
                     advice.isMeasured
                         ? "the highest of some short measurements" : "assumed: there is no memory to measure it with"))
-            print("  \(TerminalText.padded("name", cells: 22))   size     memory   tokens/s   MMLU-Pro")
+            var table = TextTable([
+                .left(), .left("name"), .right("size"), .right("memory"), .right("tokens/s"), .right("MMLU-Pro"), .left(),
+            ])
             for candidate in advice.candidates {
                 let model = candidate.model
                 let note =
                     model.memory >= advice.memory
-                    ? "   too large for this machine"
-                    : model.memory >= advice.freeMemory ?? .max ? "   not enough memory is free now" : ""
-                let text =
-                    (model.name == advice.best.model.name ? "* " : "  ") + TerminalText.padded(model.name, cells: 22)
-                    + String(
-                        format: "%5d MB %7d MB %9.0f   ", model.bytes / 1_000_000, model.memory / 1_000_000,
-                        candidate.tokensPerSecond)
-                print(text + (model.score.map { "\($0)" } ?? "–") + note)
+                    ? "too large for this machine"
+                    : model.memory >= advice.freeMemory ?? .max ? "not enough memory is free now" : ""
+                table.add([
+                    model.name == advice.best.model.name ? "*" : "", model.name, "\(model.bytes / 1_000_000) MB",
+                    "\(model.memory / 1_000_000) MB", "\(Int(candidate.tokensPerSecond.rounded()))",
+                    model.score.map { "\($0)" } ?? "–", note,
+                ])
             }
+            print(table.text(), terminator: "")
             let best = advice.best.model
             let isInstalled = installation.model(named: best.name) != nil
             print("\n\(best.title) is the best for this machine: fm model \(isInstalled ? "use" : "pull") \(best.name)")

@@ -15,7 +15,7 @@ extension Model {
             guard let model = name == ModelStore.defaultName ? installation.current : installation.model(named: name) else {
                 throw ValidationError("There is no installed model “\(name)”. “fm model list” shows those that are.")
             }
-            do { try installation.remove(model) } catch { throw Model.fail(error) }
+            try installation.remove(model)
             for file in model.files { print("Removed \(file.path)") }
         }
     }

@@ -120,44 +120,48 @@ extension Model {
             let path = try Model.file(named: model)
             let url = outputURL
             try OutputFile.check(url.path, inputs: [path] + (imatrix.map { [$0] } ?? []) + text)
-            do {
-                let file = try GGUFFile(path: path)
-                let importance = try imatrix.map { try ImportanceMatrix(contentsOf: URL(filePath: $0)) }
-                guard let type else { return try await search(file, importance, url) }
-                try check(overrides, of: file)
-                let types = try type.types(of: file, hasImportance: importance != nil, overrides: overrides)
-                if importance == nil, let name = type.needingImportance(types) {
-                    throw ValidationError(
-                        "\(name) would have so few bits that it needs an importance matrix: make one with “fm model imatrix \(path) TEXT…”, then use --imatrix."
-                    )
-                }
-                let line = ProgressLine("Quantising", total: 1_000)
-                let requantize = requantize
-                let written = try await LongWork.run(showing: line) { check in
-                    try ModelQuantizer.write(
-                        file, types: types, fileType: type, importance: importance, allowsQuantized: requantize, to: url
-                    ) { share in
-                        try check()
-                        line.show(Int(share * 1_000), text: "\(Int(share * 100)) %")
-                    }
-                }
-                let counts = written.counts.map { "\($0.count) × \($0.type.name)" }.joined(separator: ", ")
-                Message.say(
-                    String(
-                        format: "%@: %d MB before, %d MB now, %.2f bits for each weight (%@)", type.rawValue,
-                        file.size / 1_000_000,
-                        written.bytes / 1_000_000, written.bitsPerWeight, counts))
-                if !written.withoutImportance.isEmpty {
-                    Message.say(
-                        "The importance matrix says nothing of \(written.withoutImportance.count) matrices, such as \(written.withoutImportance[0])."
-                    )
-                }
-                print(url.path)
-            } catch is CancellationError {
-                throw ExitCode(130)
-            } catch {
-                throw Model.fail(error)
+            let file = try GGUFFile(path: path)
+            let importance = try imatrix.map { try ImportanceMatrix(contentsOf: URL(filePath: $0)) }
+            guard let type else { return try await search(file, importance, url) }
+            try check(overrides, of: file)
+            let types = try type.types(of: file, hasImportance: importance != nil, overrides: overrides)
+            if importance == nil, let name = type.needingImportance(types) {
+                throw ValidationError(
+                    "\(name) would have so few bits that it needs an importance matrix: make one with “fm model imatrix \(path) TEXT…”, then use --imatrix."
+                )
             }
+            if !requantize, let tensor = types.keys.sorted().first(where: { isQuantizedTwice($0, types, file) }) {
+                throw CommandFailure(
+                    "\(tensor) has fewer than 16 bits already, and quantising it again loses more.", code: .wrongUsage,
+                    advice: "Use --requantize to do it nevertheless.")
+            }
+            let line = ProgressLine("Quantising", total: 1_000)
+            let requantize = requantize
+            let written = try await LongWork.run(showing: line) { check in
+                try ModelQuantizer.write(
+                    file, types: types, fileType: type, importance: importance, allowsQuantized: requantize, to: url
+                ) { share in
+                    try check()
+                    line.show(Int(share * 1_000), text: "\(Int(share * 100)) %")
+                }
+            }
+            let counts = written.counts.map { "\($0.count) × \($0.type.name)" }.joined(separator: ", ")
+            Message.say(
+                String(
+                    format: "%@: %d MB before, %d MB now, %.2f bits for each weight (%@)", type.rawValue,
+                    file.size / 1_000_000,
+                    written.bytes / 1_000_000, written.bitsPerWeight, counts))
+            if !written.withoutImportance.isEmpty {
+                Message.say(
+                    "The importance matrix says nothing of \(written.withoutImportance.count) matrices, such as \(written.withoutImportance[0])."
+                )
+            }
+            print(url.path)
+        }
+
+        private func isQuantizedTwice(_ name: String, _ types: [String: TensorType], _ file: GGUFFile) -> Bool {
+            guard let tensor = file.tensors[name] else { return false }
+            return tensor.type.isQuantized && types[name] != tensor.type
         }
 
         /// Chooses a mixture, writes it, and measures what was reached.

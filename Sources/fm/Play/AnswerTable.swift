@@ -1,4 +1,5 @@
 import Foundation
+import Reports
 
 /// Answers of several models or settings, side by side.
 enum AnswerTable {

@@ -1,10 +1,10 @@
 import ArgumentParser
 import Foundation
 import FoundationModels
-import FoundationModelsGGUF
 import Inference
 import InstalledModels
 import Synchronization
+import Reports
 
 struct Play: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
@@ -94,7 +94,7 @@ struct Play: AsyncParsableCommand {
     private struct Column {
         var title: String
         var path: String
-        var model: GGUFLanguageModel
+        var model: SystemLanguageModel
         var options: GenerationOptions
     }
 
@@ -107,6 +107,11 @@ struct Play: AsyncParsableCommand {
 
     func run() async throws {
         let columns = try columns()
+        try await LongWork.untilInterrupted { try await watch(columns) }
+    }
+
+    /// Runs the files, and again after each save.
+    private func watch(_ columns: [Column]) async throws {
         var known: [PlayPrompt: [Answer]] = [:]
         var lastSaves: [Date?] = []
         var isRequested = false
@@ -114,22 +119,22 @@ struct Play: AsyncParsableCommand {
             // An editor may replace a file, so that it does not exist for a moment.
             let saves = files.map { try? FileManager.default.attributesOfItem(atPath: $0)[.modificationDate] as? Date }
             if lastSaves.isEmpty, let missing = zip(files, saves).first(where: { $1 == nil })?.0 {
-                Message.say("fm: “\(missing)” cannot be read.")
-                throw ExitCode(64)
+                throw CommandFailure("“\(missing)” cannot be read.", code: .wrongUsage)
             }
             if !saves.contains(nil), saves != lastSaves || isRequested {
                 if isRequested { known = [:] }
                 lastSaves = saves
                 do {
                     if isSwift {
-                        try show(try PlaygroundProgram(building: files), columns)
+                        try await show(try await PlaygroundProgram(building: files), columns)
                     } else {
                         let data = try EvalFile.data(files[0])
                         known = try await show(try PlayPrompt.read(data, name: files[0]), columns, known)
                     }
-                } catch let error as EvalError {
-                    Message.say("fm: \(error.description)")
-                    if once { throw ExitCode(error.code) }
+                } catch {
+                    // Whatever is wrong with the file, the next save may be right.
+                    if once || error is CancellationError { throw error }
+                    CommandFailure(error).say()
                 }
                 if once { return }
                 Message.say("Waiting for \(files.joined(separator: ", ")) to be saved. Enter runs everything again, Ctrl-C ends.")
@@ -155,35 +160,35 @@ struct Play: AsyncParsableCommand {
         let adapters: [String?] = adapter.isEmpty ? [nil] : adapter
         let temperatures = temperature.isEmpty ? [0] : temperature
         return try models.flatMap { name in
-            let path = try ModelChoice.path(of: name ?? ModelStore.defaultName)
-            return try adapters.flatMap { adapterName in
-                // A Swift file runs as a program does, without it.
-                let adapter = isSwift ? nil : try ModelChoice.adapter(adapterName, for: path)
-                let model = GGUFLanguageModel(url: URL(filePath: path), adapter: adapter, guardrails: guardrails.value)
+            try adapters.flatMap { adapter in
+                // A Swift file runs as a program does, without an adapter.
+                let choice = try ModelChoice(model: name ?? ModelStore.defaultName, adapter: isSwift ? "none" : adapter)
+                let model = choice.systemModel(guardrails: guardrails.value)
                 return temperatures.map { temperature in
                     let options = GenerationOptions(
                         samplingMode: temperature == 0 ? .greedy : .random(probabilityThreshold: 0.9, seed: seed ?? 1),
                         temperature: temperature == 0 ? nil : temperature, maximumResponseTokens: maxTokens ?? 200)
                     let title =
-                        (name ?? URL(filePath: path).deletingPathExtension().lastPathComponent)
-                        + (adapter.map { ", adapter \(ModelChoice.name(ofAdapter: $0))" } ?? "")
+                        (name ?? URL(filePath: choice.path).deletingPathExtension().lastPathComponent)
+                        + (choice.adapterName.map { ", adapter \($0)" } ?? "")
                         + (self.temperature.isEmpty ? "" : ", temperature \(temperature)")
-                    return Column(title: title, path: path, model: model, options: options)
+                    return Column(title: title, path: choice.path, model: model, options: options)
                 }
             }
         }
     }
 
-    private static var terminalWidth: Int { TerminalText.columns(of: STDOUT_FILENO) ?? 100 }
+    private static var terminalWidth: Int { Terminal.columns(of: STDOUT_FILENO) ?? 100 }
 
     /// Runs all blocks of a program with each model, and shows the results.
-    private func show(_ program: PlaygroundProgram, _ columns: [Column]) throws {
+    private func show(_ program: PlaygroundProgram, _ columns: [Column]) async throws {
         let progress = Progress(total: program.blocks.count * columns.count)
         for (index, block) in program.blocks.enumerated() {
-            let cells = try columns.map { column in
+            var cells: [AnswerTable.Cell] = []
+            for column in columns {
                 progress.next()
-                let run = try program.run(index, model: column.path)
-                return AnswerTable.Cell(title: column.title, text: run.text, facts: run.facts)
+                let run = try await program.run(index, model: column.path)
+                cells.append(.init(title: column.title, text: run.text, facts: run.facts))
             }
             progress.end()
             try Self.write(["▌ \(block.title)"], cells)
@@ -203,6 +208,7 @@ struct Play: AsyncParsableCommand {
                 for column in columns {
                     progress.next()
                     row.append(await answer(prompt, column))
+                    try Task.checkCancellation()
                 }
                 progress.end()
             }

@@ -12,7 +12,9 @@ struct PlayPrompt: Hashable {
                 PlayPrompt(instructions: $0.instructions, text: $0.fullPrompt())
             }
         }
-        guard let text = String(validating: data, as: UTF8.self) else { throw EvalError("“\(name)” is not UTF-8 text.") }
+        guard let text = String(validating: data, as: UTF8.self) else {
+            throw CommandFailure("“\(name)” is not UTF-8 text.", code: .wrongUsage)
+        }
         var prompts: [PlayPrompt] = []
         var lines: [Substring] = []
         var instructions: String?
@@ -31,7 +33,7 @@ struct PlayPrompt: Hashable {
             }
         }
         end()
-        if prompts.isEmpty { throw EvalError("“\(name)” contains no prompts.") }
+        if prompts.isEmpty { throw CommandFailure("“\(name)” contains no prompts.", code: .wrongUsage) }
         return prompts
     }
 }

@@ -1,4 +1,5 @@
 import Foundation
+import Reports
 
 /// A line that is being edited: what the keys of a terminal do to it. It reads and writes nothing.
 ///
@@ -171,7 +172,7 @@ struct LineEditor {
     }
 
     private func draw(_ line: inout EditedLine) {
-        let columns = TerminalText.columns(of: STDOUT_FILENO).flatMap { $0 > 10 ? $0 : nil } ?? 80
+        let columns = Terminal.columns(of: STDOUT_FILENO).flatMap { $0 > 10 ? $0 : nil } ?? 80
         let (text, after) = line.visible(cells: columns - prompt.count - 1)
         write("\r\u{1B}[K" + prompt + text + (after > 0 ? "\u{1B}[\(after)D" : ""))
     }

@@ -1,4 +1,5 @@
 import Foundation
+import Reports
 
 /// Messages to people, on standard error.
 enum Message {

@@ -1,4 +1,5 @@
 import Foundation
+import Reports
 
 /// Shows the progress of long work as a bar on a terminal. Prints nothing elsewhere.
 final class ProgressLine: Sendable {
@@ -27,7 +28,7 @@ final class ProgressLine: Sendable {
         let text = text ?? String(format: "%d of %d MB", done / 1_000_000, total / 1_000_000)
         let line = TerminalText.line("\(title) \(bar) \(Int(share * 100)) % (\(text)\(time))")
         // A line that the terminal breaks is not removed by the next one. After the last column, some terminals break it.
-        let columns = TerminalText.columns(of: STDERR_FILENO) ?? 80
+        let columns = Terminal.columns(of: STDERR_FILENO) ?? 80
         FileHandle.standardError.write(Data("\r\(TerminalText.prefix(line, cells: columns - 1))\u{1B}[K".utf8))
     }
 

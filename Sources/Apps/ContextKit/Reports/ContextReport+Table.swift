@@ -1,4 +1,5 @@
 import Foundation
+internal import Reports
 
 extension ContextReport {
     /// The report as a bar and a table, for a terminal.
@@ -7,21 +8,18 @@ extension ContextReport {
     ///   - width: Maximum width of the bar in columns.
     ///   - isColored: Whether to color parts with ANSI escapes.
     public func table(width: Int = 64, isColored: Bool = false) -> String {
-        var text = bar(width: width, isColored: isColored) + "\n"
-        for part in parts {
-            text += line(part.kind.rawValue, part.tokens, part.name, color: isColored ? part.kind.color : nil)
-        }
-        text += line("used", usedTokens, "of \(contextSize)", color: nil)
-        text += line("free", freeTokens, "for the response", color: nil)
-        for suggestion in suggestions { text += "• \(suggestion)\n" }
-        return text
+        let rows =
+            parts.map { row($0.kind.rawValue, $0.tokens, $0.name) }
+            + [row("used", usedTokens, "of \(contextSize)"), row("free", freeTokens, "for the response")]
+        let lines = TextTable([.left(), .right(minimum: 7), .right(), .left()], rows: rows).lines()
+        let marks = parts.map { "\u{1B}[\($0.kind.color)m■\u{1B}[0m " } + ["  ", "  "]
+        return bar(width: width, isColored: isColored) + "\n"
+            + zip(marks, lines).map { (isColored ? $0 : "") + $1 + "\n" }.joined()
+            + suggestions.map { "• \($0)\n" }.joined()
     }
 
-    private func line(_ label: String, _ tokens: Int, _ name: String, color: String?) -> String {
-        let mark = color.map { "\u{1B}[\($0)m■\u{1B}[0m " } ?? ""
-        let share = 100 * Double(tokens) / Double(max(1, contextSize))
-        return mark + label.padding(toLength: 13, withPad: " ", startingAt: 0)
-            + String(format: "%7d  %5.1f %%  ", tokens, share) + name + "\n"
+    private func row(_ label: String, _ tokens: Int, _ name: String) -> [String] {
+        [label, "\(tokens)", String(format: "%.1f %%", 100 * Double(tokens) / Double(max(1, contextSize))), name]
     }
 
     /// The usage of the window as a bar, by kind of part.

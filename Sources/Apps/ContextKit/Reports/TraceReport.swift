@@ -1,4 +1,5 @@
 public import Foundation
+internal import Reports
 internal import TraceFiles
 
 /// A report on requests, read from the trace file that `FM_TRACE` named while they ran.
@@ -65,29 +66,31 @@ public struct TraceReport: Sendable {
 
     /// A table with one line for each event.
     public var table: String {
-        var text = "     at   first     total   input  cached output    tok/s  forced  masked  details\n"
+        let numbers = ["at", "first", "total", "input", "cached", "output", "tok/s", "forced", "masked"]
+        var rows = TextTable(numbers.map { .right($0) } + [.left("details")])
         let origin = events.map(\.start).min() ?? 0
         for event in events {
-            text += String(format: "%6.1f s ", event.start - origin)
+            let at = String(format: "%.1f s", event.start - origin)
+            let total = String(format: "%.0f ms", event.seconds * 1000)
             if let compaction = event.compaction {
-                text += String(format: "        %6.0f ms", event.seconds * 1000)
-                text +=
-                    "  compaction (\(compaction.reason.rawValue)): \(compaction.tokensBefore) → \(compaction.tokensAfter) tokens, "
-                text += "\(compaction.evictedTurns.count) turns archived\n"
-                continue
+                let tokens = "\(compaction.tokensBefore) → \(compaction.tokensAfter) tokens"
+                let details =
+                    "compaction (\(compaction.reason.rawValue)): \(tokens), \(compaction.evictedTurns.count) turns archived"
+                rows.add([at, "", total, "", "", "", "", "", "", details])
+            } else if let recall = event.recall {
+                rows.add([at, "", "", "", "", "", "", "", "", "recall: \(recall.summary)"])
+            } else {
+                let written = event.outputTokens ?? 0
+                let generation = event.generationSeconds ?? 0
+                let rate = generation > 0 ? Double(written) / generation : 0
+                rows.add([
+                    at, event.firstTokenSeconds.map { String(format: "%.0f ms", $0 * 1000) } ?? "–", total,
+                    "\(event.inputTokens ?? 0)", "\(event.cachedTokens ?? 0)", "\(written)", String(format: "%.0f", rate),
+                    "\(event.forcedTokens ?? 0)", "\(event.maskedTokens ?? 0)", Self.words(for: event),
+                ])
             }
-            if let recall = event.recall {
-                text += "                  recall: \(recall.summary)\n"
-                continue
-            }
-            let written = event.outputTokens ?? 0
-            let generation = event.generationSeconds ?? 0
-            text += event.firstTokenSeconds.map { String(format: "%4.0f ms", $0 * 1000) } ?? "      –"
-            text += String(
-                format: "%7.0f ms%8d%8d%7d%9.0f%8d%8d  ", event.seconds * 1000, event.inputTokens ?? 0, event.cachedTokens ?? 0,
-                written, generation > 0 ? Double(written) / generation : 0, event.forcedTokens ?? 0, event.maskedTokens ?? 0)
-            text += Self.words(for: event) + "\n"
         }
+        var text = rows.text()
         let requests = events.filter { $0.kind == "request" }
         // Floating point prevents an overflow: the numbers in a file from another source may be arbitrarily large.
         func sum(_ tokens: (Event) -> Int?) -> Double { requests.reduce(0) { $0 + Double(tokens($1) ?? 0) } }
@@ -117,12 +120,11 @@ public struct TraceReport: Sendable {
         let end = events.map { $0.start + $0.seconds }.max() ?? origin
         let span = max(0.001, end - origin)
         let models = Set(events.compactMap(\.model))
-        var rows = ""
-        for event in events.sorted(by: { $0.start < $1.start }) {
+        let rows = events.sorted(by: { $0.start < $1.start }).map { event -> [Page.Cell] in
             func bar(_ from: Double, _ length: Double, _ kind: String, _ title: String) -> String {
                 String(
                     format: "<i class=\"%@\" style=\"left:%.3f%%;width:%.3f%%\" title=\"%@\"></i>", kind, 100 * from / span,
-                    max(0.15, 100 * length / span), Self.escaped(title))
+                    max(0.15, 100 * length / span), title.htmlEscaped)
             }
             let at = event.start - origin
             var bars = ""
@@ -142,37 +144,36 @@ public struct TraceReport: Sendable {
                     "\(event.inputTokens ?? 0) input, \(event.cachedTokens ?? 0) cached, \(event.outputTokens ?? 0) generated"
             }
             let model = models.count > 1 ? event.model : nil
-            let words = Self.escaped([model, Self.words(for: event)].compactMap(\.self).joined(separator: "; "))
-            rows += "<tr><td>\(String(format: "%.2f s", at))</td><td>\(Self.escaped(label))</td><td>"
-            if let prompt = event.prompt {
-                rows += "<details><summary>\(words.isEmpty ? "text" : words)</summary><pre>\(Self.escaped(prompt))</pre>"
-                rows += "<pre class=\"a\">\(Self.escaped(event.response ?? ""))</pre></details>"
-            } else {
-                rows += words
+            let words = [model, Self.words(for: event)].compactMap(\.self).joined(separator: "; ").htmlEscaped
+            let texts = event.prompt.map {
+                Page.details(
+                    words.isEmpty ? "text" : words,
+                    "<pre>\($0.htmlEscaped)</pre><pre class=\"a\">\((event.response ?? "").htmlEscaped)</pre>")
             }
-            rows += "</td><td class=\"t\">\(bars)</td></tr>\n"
+            return [
+                .text(String(format: "%.2f s", at)), .text(label), .html(texts ?? words), .html("<div class=\"t\">\(bars)</div>"),
+            ]
         }
-        return """
-            <!doctype html><html lang="en"><meta charset="utf-8"><meta name="viewport" content="width=device-width"><title>Requests</title><style>
-            body{font:14px system-ui,sans-serif;margin:2em;color:#222;background:#fff}
-            table{border-collapse:collapse;width:100%}td,th{padding:3px 8px;text-align:left;border-bottom:1px solid #eee}td:first-child,td:nth-child(2){white-space:nowrap}td:nth-child(3){overflow-wrap:anywhere}
-            .t{position:relative;width:55%;height:18px}.t i{position:absolute;top:4px;height:12px;border-radius:2px}
-            pre{white-space:pre-wrap;margin:4px 0}.a{padding-left:8px;border-left:3px solid #5cb487}
-            .p{background:#7aa7d9}.g{background:#5cb487}.e{background:#d9534f}.c{background:#b08ad6}
-            span{display:inline-block;width:12px;height:12px;border-radius:2px;margin:0 4px 0 14px}
-            @media(max-width:50rem){td,th{display:block;border:0}.t{width:auto;border-bottom:1px solid #ddd}}
-            @media(prefers-color-scheme:dark){body{background:#191919;color:#ddd}td,th{border-color:#333}}
-            </style><h1>Requests</h1><p><span class="p"></span>time to first token<span class="g"></span>generation
-            <span class="e"></span>failed<span class="c"></span>compaction</p>
-            <table><tr><th>at</th><th>tokens</th><th></th><th></th></tr>
-            \(rows)</table></html>
+        var page = Page("Requests", style: Self.style)
+        page.add(
             """
+            <p class="key"><span class="p"></span>time to first token<span class="g"></span>generation<span class="e"></span>failed\
+            <span class="c"></span>compaction</p>
+            """)
+        page.add(Page.table(titles: ["at", "tokens", "", ""], rows, id: "requests"))
+        return page.html
     }
 
-    private static func escaped(_ text: String) -> String {
-        text.replacing("&", with: "&amp;").replacing("<", with: "&lt;").replacing(">", with: "&gt;").replacing(
-            "\"", with: "&quot;")
-    }
+    private static let style = """
+        body{max-width:none}#requests{width:100%}#requests td:nth-child(-n+2){white-space:nowrap}
+        #requests td:nth-child(3){overflow-wrap:anywhere}#requests td:last-child{width:55%}
+        .t{position:relative;height:18px}.t i{position:absolute;top:4px;height:12px;border-radius:2px}
+        .a{padding-left:8px;border-left:3px solid var(--ok)}
+        .p{background:#7aa7d9}.g{background:#5cb487}.e{background:#d9534f}.c{background:#b08ad6}
+        .key span{display:inline-block;width:12px;height:12px;border-radius:2px;margin:0 4px 0 14px}
+        @media(max-width:50rem){#requests th,#requests td{display:block;width:auto!important;white-space:normal!important}}
+
+        """
 }
 
 /// Records compactions and recalls in the trace file, in addition to the requests. Texts are left out unless they are wanted.

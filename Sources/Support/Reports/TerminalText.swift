@@ -1,16 +1,8 @@
-import Foundation
-
 /// Text as terminals show it.
-enum TerminalText {
-    /// The number of columns of the terminal that a file descriptor refers to; nil if it is not a terminal or does not tell.
-    static func columns(of descriptor: Int32) -> Int? {
-        var size = winsize()
-        return ioctl(descriptor, UInt(TIOCGWINSZ), &size) == 0 && size.ws_col > 0 ? Int(size.ws_col) : nil
-    }
-
+public enum TerminalText {
     /// A text of a model or a file with spaces in place of the characters that control terminals, which could hide text or type commands,
     /// and without those that change the direction of text, which could make it read as something else.
-    static func safe(_ text: some StringProtocol) -> String {
+    public static func safe(_ text: some StringProtocol) -> String {
         var result = String.UnicodeScalarView()
         var hasReturn = false
         for scalar in text.unicodeScalars {
@@ -30,16 +22,16 @@ enum TerminalText {
         scalar.properties.isBidiControl || (0x206A...0x206F).contains(scalar.value)
     }
 
-    /// The same on one line.
-    static func line(_ text: some StringProtocol) -> String {
+    /// The result of ``safe(_:)`` on one line.
+    public static func line(_ text: some StringProtocol) -> String {
         safe(text.split(whereSeparator: \.isNewline).joined(separator: " ")).replacing("\t", with: " ")
     }
 
     /// The number of cells of a text.
-    static func width(_ text: some StringProtocol) -> Int { text.reduce(0) { $0 + width($1) } }
+    public static func width(_ text: some StringProtocol) -> Int { text.reduce(0) { $0 + width($1) } }
 
     /// The number of cells of a character: two for East Asian wide characters and emoji, none for marks alone.
-    static func width(_ character: Character) -> Int {
+    public static func width(_ character: Character) -> Int {
         let scalars = character.unicodeScalars
         // A sequence of emoji is shown as one, and U+FE0F requests the colourful form of a character.
         if scalars.first?.properties.isEmojiPresentation == true || scalars.contains("\u{FE0F}") { return 2 }
@@ -63,7 +55,7 @@ enum TerminalText {
     }
 
     /// The longest beginning of a text that has at most `cells` cells.
-    static func prefix<Text: StringProtocol>(_ text: Text, cells: Int) -> Text.SubSequence {
+    public static func prefix<Text: StringProtocol>(_ text: Text, cells: Int) -> Text.SubSequence {
         var used = 0
         return text.prefix { character in
             used += width(character)
@@ -72,12 +64,12 @@ enum TerminalText {
     }
 
     /// A text with spaces after it, so that it has `cells` cells.
-    static func padded(_ text: String, cells: Int) -> String {
+    public static func padded(_ text: String, cells: Int) -> String {
         text + String(repeating: " ", count: max(0, cells - width(text)))
     }
 
     /// A line with spaces in place of tabs, which end at every eighth cell.
-    static func expandingTabs(_ line: some StringProtocol) -> String {
+    public static func expandingTabs(_ line: some StringProtocol) -> String {
         var result = ""
         var used = 0
         for character in line {
