@@ -1,4 +1,5 @@
 public import Foundation
+internal import Logging
 
 /// Why a model could not be installed, found or removed.
 public enum InstallationError: LocalizedError, Equatable, Sendable {
@@ -63,4 +64,9 @@ public enum InstallationError: LocalizedError, Equatable, Sendable {
 struct SourceError: Error {
     let reason: String
     init(_ reason: String) { self.reason = reason }
+
+    /// Another source may succeed: then nobody sees the reason otherwise.
+    func log(_ file: String, source: String) {
+        Logger(label: "FoundationModelsInstallation").debug("\(file) was not available from \(source): \(reason)")
+    }
 }

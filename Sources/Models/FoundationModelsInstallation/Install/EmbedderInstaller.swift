@@ -30,6 +30,7 @@ struct EmbedderInstaller: Sendable {
                 try? FileManager.default.removeItem(at: scratch)
                 return
             } catch let error as SourceError {
+                error.log(model.title, source: name)
                 reasons.append("\(name): \(error.reason)")
             }
         }

@@ -123,6 +123,7 @@ struct FileInstaller: Sendable {
                     InstalledSource(address: file.address?.absoluteString ?? source.name, sha256: part.hash), of: file.fileName)
                 return
             } catch let error as SourceError {
+                error.log(file.fileName, source: source.name)
                 reasons.append("\(source.name): \(error.reason)")
             }
         }
