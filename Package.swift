@@ -161,10 +161,12 @@ let package = Package(
         .target(
             name: "EvaluationCore",
             dependencies: [
-                "Files", "Reports", "Safety", "Embeddings", "FoundationModels", "Grammar", "JSON", "ModelPrompts", "TabularData",
+                "AsyncLocks", "Embeddings", "Files", "FoundationModels", "Grammar", "JSON", "ModelPrompts", "Reports",
+                "TabularData",
+                "TextScreening",
             ],
             swiftSettings: settings),
-        .target(name: "Evaluations", dependencies: ["EvaluationCore"], swiftSettings: settings),
+        .target(name: "Evaluations", dependencies: ["EvaluationCore", "FoundationModels"], swiftSettings: settings),
         .target(
             name: "Safety",
             dependencies: [
@@ -245,10 +247,10 @@ let package = Package(
         .testTarget(
             name: "EvaluationsTests",
             dependencies: [
-                "EvaluationCore", "JSON", "Reports", "Embeddings", "Evaluations", "FoundationModels", "FoundationModelsTesting",
-                "TabularData",
+                "EvaluationCore", "Embeddings", "Evaluations", "FoundationModels", "FoundationModelsTesting", "TabularData",
+                "TestSupport",
             ],
-            swiftSettings: settings),
+            exclude: ["facts.jsonl"], swiftSettings: settings),
         .testTarget(
             name: "FoundationModelsInstallationTests",
             dependencies: [
@@ -335,7 +337,8 @@ let package = Package(
             name: "fmTests",
             dependencies: [
                 "ProcessSettings", "Reports", "FoundationModelsInstallation", "FoundationModelsTraining",
-                "ContextKit", "Embeddings", "FoundationModels", "Inference", "InstalledModels", "TestSupport", "fm",
+                "ContextKit", "Embeddings", "EvaluationCore", "FoundationModels", "Inference", "InstalledModels", "TestSupport",
+                "fm",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
             ],
             swiftSettings: settings),

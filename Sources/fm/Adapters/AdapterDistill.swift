@@ -1,4 +1,5 @@
 import ArgumentParser
+import EvaluationCore
 import Files
 import Foundation
 import FoundationModels
@@ -156,7 +157,8 @@ extension Adapter {
         }
 
         private func answer(
-            _ items: [Item], _ done: Int, _ responseFormat: ResponseFormat?, _ requirements: EvalSample?, _ url: URL,
+            _ items: [Item], _ done: Int, _ responseFormat: ResponseFormat?, _ requirements: EvaluationDataSet.Sample?,
+            _ url: URL,
             _ state: URL
         ) async throws {
             let request = format.request(for: responseFormat).map { "\n\n" + $0 } ?? ""
@@ -196,7 +198,7 @@ extension Adapter {
         }
 
         /// A row of an evaluation with the requirements of the filter; nil without one.
-        private func requirements() throws -> EvalSample? {
+        private func requirements() throws -> EvaluationDataSet.Sample? {
             guard let filter else { return nil }
             // Whatever is wrong with it, the message is the same.
             guard let value = try? JSONParser.parse(filter), case .object(let members) = value else {
@@ -207,15 +209,15 @@ extension Adapter {
                 throw ValidationError("--filter has “\(other.name)”: use \(allowed.joined(separator: ", ")).")
             }
             let row = JSONValue.object(members + [.init("prompt", .string("?"))])
-            do { return try EvalSample.read(Data(row.bytes), name: "--filter")[0] } catch {
+            do { return try EvaluationDataSet(Data(row.bytes), name: "--filter").samples[0] } catch {
                 throw ValidationError("\(error)")
             }
         }
 
-        private static func passes(_ requirements: EvalSample?, _ item: Item, _ text: String) async throws -> Bool {
+        private static func passes(_ requirements: EvaluationDataSet.Sample?, _ item: Item, _ text: String) async throws -> Bool {
             guard var sample = requirements else { return true }
             sample.prompt = item.prompt
-            return try await EvalChecks().results(for: sample, EvalAnswer(prompt: item.prompt, text: text)).allSatisfy(\.passes)
+            return try await sample.accepts(text, judge: SystemLanguageModel.default)
         }
 
         private func row(_ item: Item, _ request: String, _ answer: String) -> String {
