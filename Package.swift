@@ -27,6 +27,8 @@ let package = Package(
         .library(name: "FoundationModelsOpenAI", targets: ["FoundationModelsOpenAI"]),
         .library(name: "Safety", targets: ["Safety"]),
         .library(name: "Evaluations", targets: ["Evaluations", "TabularData"]),
+        // For programs that evaluate and are no tests: without the testing library.
+        .library(name: "EvaluationCore", targets: ["EvaluationCore", "TabularData"]),
         .library(name: "FoundationModelsTraining", targets: ["FoundationModelsTraining"]),
         .library(name: "TextClassification", targets: ["TextClassification"]),
         .library(name: "FoundationModelsTesting", targets: ["FoundationModelsTesting"]),

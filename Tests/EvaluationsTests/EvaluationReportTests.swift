@@ -160,4 +160,20 @@ import FoundationXML
         #expect(report.html.contains("· Length 4.000") && report.html.contains("The feature failed: no network"))
         #expect(report.junitXML.contains("failures=\"1\"") && report.total.layers == ["error": 1])
     }
+
+    @Test("times that a file cannot have do not end a report")
+    func implausibleTimes() throws {
+        let folder = try Folder()
+        let sample = #"{"id":"a","prompt":"p","response":"r","checks":[],"started":"2026-01-01T00:00:00Z","seconds":"#
+        let file = try folder.write(
+            "run.jsonl",
+            "{\"dataset\":\"d\"}\n"
+                + [#""NaN"}"#, #""Infinity"}"#, "-1}", "1e300}"].enumerated().map {
+                    sample.replacing("\"a\"", with: "\"\($0)\"") + $1 + "\n"
+                }.joined())
+        let result = try EvaluationResult(contentsOfRun: file)
+        #expect(result.samples.count == 4 && result.duration == 0 && EvaluationReport(result).html.contains("4 of 4"))
+        _ = try result.jsonData()
+        withExtendedLifetime(folder) {}
+    }
 }

@@ -168,6 +168,24 @@ private struct Lengths: Evaluation {
         withExtendedLifetime(folder) {}
     }
 
+    @Test("an output with the usage of its session has tokens in the result")
+    func usage() async throws {
+        struct Greetings: Evaluation {
+            var dataset: ArrayLoader<ModelSample<String>> { ArrayLoader(samples: [ModelSample(prompt: "Hello", expected: "Hi")]) }
+            func subject(from sample: ModelSample<String>) async throws -> ModelSubject<String> {
+                let session = LanguageModelSession(model: ScriptedLanguageModel([.text("Good morning")]))
+                var subject = ModelSubject(value: try await session.respond(to: sample.prompt).content)
+                subject.usage = session.usage
+                return subject
+            }
+            var evaluators: Evaluators { ExactMatchEvaluator(Metric("Exact")) }
+            func aggregateMetrics(using aggregator: inout MetricsAggregator) {}
+        }
+        let result = try await Greetings().run(parallel: 2)
+        #expect(result.samples.map(\.outputTokens) == [2] && result.samples.map(\.id) == ["sample 1"])
+        #expect(EvaluationReport(result).html.contains("2 tokens"))
+    }
+
     @Test("results that an earlier version saved are read")
     func earlierResults() throws {
         let text = """

@@ -55,7 +55,7 @@ public struct EvaluationResult: Sendable {
         guard let header else { throw EvaluationDataError.notARun(url) }
         let times = samples.compactMap { sample in
             // A result without its time does not count here.
-            (try? Date(sample.started, strategy: .iso8601)).map { ($0, $0.addingTimeInterval(sample.seconds)) }
+            (try? Date(sample.started, strategy: .iso8601)).map { ($0, $0.addingTimeInterval(sample.plausibleSeconds)) }
         }
         let start = times.map(\.0).min() ?? .distantPast
         self.init(header: header, start: start, end: times.map(\.1).max() ?? start, samples: samples)

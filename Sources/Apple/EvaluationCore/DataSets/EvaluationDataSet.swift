@@ -129,7 +129,9 @@ public struct EvaluationDataSet: Sendable {
             schema = json["schema"]
             if case .array(let list)? = json["tools"] {
                 // Of two keys of the same name, the decoder may have read the other one.
-                for index in tools?.indices ?? 0..<0 where index < list.count { tools?[index].parameters = list[index]["parameters"] }
+                for index in tools?.indices ?? 0..<0 where index < list.count {
+                    tools?[index].parameters = list[index]["parameters"]
+                }
             }
             try check()
         }

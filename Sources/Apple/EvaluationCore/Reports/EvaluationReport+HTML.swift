@@ -77,10 +77,10 @@ extension EvaluationReport {
 
     /// How many samples took how long.
     private var times: String {
-        let longest = max(samples.map(\.seconds).max() ?? 0, 0.001)
+        let longest = max(samples.map(\.plausibleSeconds).max() ?? 0, 0.001)
         let count = 40
         var bins = Array(repeating: 0, count: count)
-        for sample in samples { bins[Int(min(max(0, sample.seconds / longest), 0.999) * Double(count))] += 1 }
+        for sample in samples { bins[Int(min(sample.plausibleSeconds / longest, 0.999) * Double(count))] += 1 }
         let highest = max(bins.max() ?? 1, 1)
         let bars = bins.enumerated().map { index, bin in
             let height = 80.0 * Double(bin) / Double(highest)

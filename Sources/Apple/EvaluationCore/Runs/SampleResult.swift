@@ -145,6 +145,9 @@ public struct SampleResult: Sendable, Codable {
 
     var metrics: [Metric] { checks.map(\.metric) }
 
+    /// The seconds; 0 for what a file has instead of a time, such as an infinite number.
+    var plausibleSeconds: Double { (0...1e9).contains(seconds) ? seconds : 0 }
+
     /// Sets the instructions, tool calls and texts of a transcript.
     mutating func add(_ transcript: StructuredTranscript) {
         self.transcript = TranscriptText(transcript)
