@@ -342,6 +342,7 @@ let package = Package(
                 "ContextKit", "Embeddings", "EvaluationCore", "FoundationModels", "Inference", "InstalledModels", "TestSupport",
                 "fm",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
+                .product(name: "Subprocess", package: "swift-subprocess"),
             ],
             swiftSettings: settings),
         // Archives and indexes on a PostgreSQL server. Without the trait, the module is empty, and libpq is not needed.

@@ -1,5 +1,7 @@
 import ArgumentParser
 import Foundation
+import ProcessSettings
+import Reports
 
 @main
 enum Program {
@@ -12,11 +14,12 @@ enum Program {
             } else {
                 try command.run()
             }
+            try Output.check()
         } catch {
             switch FM.exitCode(for: error) {
             case .success:  // help and versions are answers
                 print(FM.fullMessage(for: error))
-            case .validationFailure:  // the parser says how the command is used
+            case .validationFailure where !(error is ExitCode):  // the parser says how the command is used
                 Message.say(FM.fullMessage(for: error))
                 exit(CommandFailure.Code.wrongUsage.rawValue)
             default:
@@ -29,6 +32,9 @@ enum Program {
 }
 
 struct FM: AsyncParsableCommand {
+    private static let environment = TextTable(facts: Setting.allCases.map { ($0.rawValue, $0.meaning) }, indentation: "  ")
+        .lines().joined(separator: "\n")
+
     static let configuration = CommandConfiguration(
         commandName: "fm",
         abstract: "Talk to a language model on this machine: no network, no account.",
@@ -64,20 +70,7 @@ struct FM: AsyncParsableCommand {
               fm feedback                          ratings of answers in “fm chat”
 
             ENVIRONMENT
-              FM_MODEL        the model to use: a name of “fm model list”, or a GGUF file
-              FM_EMBEDDER     the model for embeddings: a name, or a GGUF file
-              FM_MODEL_URL    another address of the default model
-              FM_TRACE        the file in which requests are recorded, for “fm trace”
-              FM_TRACE_TEXT   1 records prompts and responses too
-              FM_PACKAGE      the folder of this package, for “fm play FILE.swift”
-              FM_THREADS      number of threads (default: number of physical cores)
-              FM_CACHE_BITS   8 halves the memory of long conversations, less precisely
-              FM_LOOPS        1 does not stop answers that repeat themselves endlessly
-              NO_COLOR        any text forbids colours, as CLICOLOR=0 and TERM=dumb do
-              HF_TOKEN        an access token of the Hugging Face hub
-              HF_ENDPOINT     another address of the hub (default: https://huggingface.co)
-              XDG_CACHE_HOME  the directory for packed weights (default: ~/.cache)
-              XDG_DATA_HOME   the directory for models (default: ~/.local/share)
+            \(environment)
 
             EXIT CODES
             \(CommandFailure.Code.table)

@@ -1,4 +1,5 @@
 import Foundation
+import ModelPrompts
 import Testing
 
 @testable import ContextKit
@@ -11,7 +12,9 @@ struct RequestHintTests {
     }
 
     @Test("without a locale, that of the environment counts") func environment() {
-        func sentence(_ environment: [String: String]) -> String? { RequestHint.locale(nil, environment: environment) }
+        func sentence(_ environment: [String: String]) -> String? {
+            RequestHint.sentence(for: PersonLocale.named(in: environment) ?? .current)
+        }
         #expect(sentence(["LANG": "de_DE.UTF-8"]) == "The person's locale is de_DE.")
         #expect(sentence(["LC_ALL": "", "LC_MESSAGES": "fr_CA@euro", "LANG": "de_DE"]) == "The person's locale is fr_CA.")
         #expect(sentence(["LC_ALL": "en_US.UTF-8", "LANG": "de_DE.UTF-8"]) == nil)

@@ -83,13 +83,13 @@ import Testing
         // Another name of the old contents, which a program that empties the file would change.
         try FileManager.default.linkItem(atPath: path("talk.json"), toPath: path("old.json"))
         try FileManager.default.createSymbolicLink(atPath: path("link.json"), withDestinationPath: path("talk.json"))
-        try PrivateFile.write(Data("new".utf8), to: path("link.json"))
+        try OutputFile.write(Data("new".utf8), to: path("link.json"), mode: 0o600)
         #expect(try text("talk.json") == "new" && text("old.json") == "old")
         #expect(try FileManager.default.attributesOfItem(atPath: path("talk.json"))[.posixPermissions] as? Int == 0o600)
         #expect(try FileManager.default.destinationOfSymbolicLink(atPath: path("link.json")) == path("talk.json"))
         #expect(try FileManager.default.contentsOfDirectory(atPath: folder.path).count == 3)
-        #expect(throws: CommandFailure.self) { try PrivateFile.write(Data("x".utf8), to: "/dev/full") }
-        #expect(throws: CommandFailure.self) { try PrivateFile.write(Data(), to: path("none/talk.json")) }
+        #expect(throws: CommandFailure.self) { try OutputFile.write(Data("x".utf8), to: "/dev/full", mode: 0o600) }
+        #expect(throws: CommandFailure.self) { try OutputFile.write(Data(), to: path("none/talk.json"), mode: 0o600) }
     }
 
     @Test("a private file is written in place where its folder may not be written") func privateFileInPlace() throws {
@@ -110,9 +110,11 @@ import Testing
         let user = geteuid()
         if user == 0 { _ = setUser(65_534) }
         defer { if user == 0 { _ = setUser(0) } }
-        try PrivateFile.write(Data("new".utf8), to: file)
+        try OutputFile.write(Data("new".utf8), to: file, mode: 0o600)
         #expect(try String(contentsOfFile: file, encoding: .utf8) == "new")
-        #expect(throws: CommandFailure.self) { try PrivateFile.write(Data(), to: folder.appendingPathComponent("other").path) }
+        #expect(throws: CommandFailure.self) {
+            try OutputFile.write(Data(), to: folder.appendingPathComponent("other").path, mode: 0o600)
+        }
     }
 
     @Test("a full disk is no wrong usage") func fullDisk() throws {

@@ -42,6 +42,12 @@ import Testing
         }
     }
 
+    @Test("what cannot be written is a failure, also of commands that only show something") func output() throws {
+        let run = try CommandTests().run(
+            "/bin/sh", ["-c", "exec \"$0\" model path >/dev/full", CommandTests.binary.path], environment: [:])
+        #expect(run.status == 1 && run.error.contains("Cannot write"), "\(run)")
+    }
+
     @Test("wrong arguments are followed by the usage, other failures by nothing") func usage() throws {
         let wrong = try CommandTests().fm(["search", "x"])
         #expect(wrong.status == 64 && wrong.error.contains("Usage:") && wrong.output.isEmpty, "\(wrong)")

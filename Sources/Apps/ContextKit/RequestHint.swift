@@ -17,11 +17,10 @@ public enum RequestHint {
     /// - Parameter locale: The person's locale; nil for that of the environment (`LANG`) or, if it names none, the current one.
     /// - Returns: Nil for US English, which models assume, and if nothing is known of the person.
     public static func locale(_ locale: Locale? = nil) -> String? {
-        Self.locale(locale, environment: ProcessInfo.processInfo.environment)
+        sentence(for: locale ?? PersonLocale.named() ?? .current)
     }
 
-    static func locale(_ locale: Locale?, environment: [String: String]) -> String? {
-        let locale = locale ?? PersonLocale.named(in: environment) ?? .current
+    static func sentence(for locale: Locale) -> String? {
         // Where nothing is set, the current locale is English of the whole world.
         return locale.identifier == "en_US" || locale.region == "001" ? nil : "The person's locale is \(locale.identifier)."
     }

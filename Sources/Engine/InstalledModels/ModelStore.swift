@@ -1,13 +1,14 @@
 package import Foundation
 internal import Inference
 internal import Synchronization
+import ProcessSettings
 
 /// The model directory of this machine, and the choice of the default model.
 package enum ModelStore {
     /// `$XDG_DATA_HOME/foundation-models/models`, by default under `~/.local/share`
     /// (https://specifications.freedesktop.org/basedir-spec/).
     package static var directory: URL {
-        UserFolder.url("XDG_DATA_HOME", default: ".local/share").appendingPathComponent("foundation-models/models")
+        UserFolder.url(.dataFolder, default: ".local/share").appendingPathComponent("foundation-models/models")
     }
 
     /// The directory with the sources of installed files, beside the model directory.

@@ -64,7 +64,8 @@ public enum Chart {
                 "<rect x=\"\(30 * index)\" \(format("y", 170 - height)) width=\"26\" \(format("height", height)) fill=\"var(--ok)\">"
                 + "<title>\(bar.title.htmlEscaped)</title></rect><text x=\"\(30 * index)\" y=\"188\">\(bar.label.htmlEscaped)</text>"
         }
-        return "<svg viewBox=\"0 0 \(30 * max(1, bars.count)) 195\" role=\"img\">\(svg.joined())</svg>"
+        let width = 30 * max(1, bars.count)
+        return "<svg width=\"\(width)\" viewBox=\"0 0 \(width) 195\" role=\"img\">\(svg.joined())</svg>"
     }
 
     /// A bar for a share from 0 to 1, for a cell of a table.

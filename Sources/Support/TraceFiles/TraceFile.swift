@@ -1,5 +1,6 @@
 import Foundation
 import Synchronization
+import ProcessSettings
 
 /// The file named by `FM_TRACE`, to which several threads and processes append complete lines of JSON. Only its owner can read it.
 ///
@@ -7,10 +8,10 @@ import Synchronization
 /// writes a record leaves them out otherwise (``recordsText``).
 public final class TraceFile: Sendable {
     /// The file; nil if `FM_TRACE` is not set or cannot be opened.
-    public static let shared: TraceFile? = ProcessInfo.processInfo.environment["FM_TRACE"].flatMap { TraceFile(path: $0) }
+    public static let shared: TraceFile? = Setting.trace.value.flatMap { TraceFile(path: $0) }
 
     /// Whether records may contain texts.
-    public static let recordsText = ProcessInfo.processInfo.environment["FM_TRACE_TEXT"] == "1"
+    public static let recordsText = Setting.traceText.value == "1"
 
     private let handle: Mutex<FileHandle>
 

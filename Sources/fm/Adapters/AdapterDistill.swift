@@ -82,12 +82,8 @@ extension Adapter {
             }
             if before.isEmpty { try append(identity + "\n", to: state) }
             let done = before.count > 1 ? try Self.done(before[before.count - 1], url) : 0
-            let work = Task { try await answer(items, done, responseFormat, requirements, url, state) }
-            let interrupt = Interrupt { work.cancel() }
-            defer { interrupt.stop() }
-            do { try await work.value } catch {
-                if interrupt.happened { throw CommandFailure("Stopped. The same command continues.", code: .interrupted) }
-                throw error
+            try await LongWork.untilInterrupted("Stopped. The same command continues.") {
+                try await answer(items, done, responseFormat, requirements, url, state)
             }
         }
 
@@ -129,8 +125,10 @@ extension Adapter {
                     items.append(Item(instructions: instructions, prompt: line))
                     continue
                 }
-                // The line's number is what helps.
-                guard let value = try? JSONParser.parse(line) else { throw ValidationError("Line \(index + 1) is not JSON.") }
+                let value: JSONValue
+                do { value = try JSONParser.parse(line) } catch {
+                    throw ValidationError("Line \(index + 1) is not JSON at column \(error.column): \(error.reason).")
+                }
                 if case .string(let prompt)? = value["prompt"] {
                     items.append(Item(instructions: instructions, prompt: prompt))
                     continue

@@ -142,37 +142,16 @@ extension Adapter {
             let line = ProgressLine("Training", total: trainer.plan.steps)
             let information = AdapterInformation(author: author, description: description, license: license)
             let json = json
-            let work = Task {
-                try await trainer.train(to: url, resumes: resume, information: information) { progress in
+            let resumes = resume
+            let summary = try await LongWork.untilInterrupted("Stopped. The same command with --resume continues.") {
+                defer { line.end() }
+                return try await trainer.train(to: url, resumes: resumes, information: information) { progress in
                     curve.add(progress)
-                    if json {
-                        let encoder = JSONEncoder()
-                        encoder.outputFormatting = [.sortedKeys]
-                        // Numbers that are not finite end the run before they are reported.
-                        if let data = try? encoder.encode(progress) { FileHandle.standardOutput.write(data + Data("\n".utf8)) }
-                    }
+                    if json { Output.attempt { try $0.writeJSON(progress) } }
                     line.show(progress.step, text: Self.text(progress))
                 }
             }
-            let interrupt = Interrupt { work.cancel() }
-            defer { interrupt.stop() }
-            let summary: AdapterTrainer.Summary
-            do {
-                summary = try await work.value
-                line.end()
-            } catch {
-                line.end()
-                guard error is CancellationError else { throw error }
-                throw CommandFailure("Stopped. The same command with --resume continues.", code: .interrupted)
-            }
             if !json, let text = curve.text { Message.say(text, terminator: "") }
-            if let html {
-                do {
-                    try curve.page(trainer.plan, summary).write(to: URL(filePath: html), atomically: true, encoding: .utf8)
-                } catch {
-                    Message.say("\(html) cannot be written: \(error.localizedDescription)")
-                }
-            }
             func loss(_ value: Double?) -> String { value.map { String(format: "%.3f", $0) } ?? "–" }
             Message.say(
                 "Loss of the validation rows: \(loss(summary.validationLossBefore)) before, \(loss(summary.validationLoss)) after\(summary.stoppedEarly ? "; it stopped falling, so training ended early" : ""). \(Self.time(summary.seconds))."
@@ -191,6 +170,8 @@ extension Adapter {
             Message.say(
                 "Use it: fm\(model.map { " --model \($0)" } ?? "") --adapter \(out ?? url.deletingPathExtension().lastPathComponent) \"…\""
             )
+            // The adapter is written: what fails now is only the page.
+            if let html { try OutputFile.write(Data(curve.page(trainer.plan, summary).utf8), to: html) }
         }
 
         private static func text(_ progress: AdapterTrainer.Progress) -> String {

@@ -18,7 +18,7 @@ struct TrainingPreview {
 
     func show() throws {
         let hasColors = Terminal.hasColors(STDOUT_FILENO)
-        let (begin, end) = hasColors ? ("\u{1B}[32m", "\u{1B}[0m") : ("⟦", "⟧")
+        let (begin, end) = hasColors ? (Terminal.Style.green.begin, Terminal.Style.end) : ("⟦", "⟧")
         var (tokens, learned, longest) = (0, 0, 0)
         for (number, row) in data.rows.enumerated() {
             for sequence in try encoder.sequences(row) {

@@ -233,7 +233,7 @@ struct Chat: AsyncParsableCommand {
         let turns = record.evictedTurns.count
         let text = "compacted: \(record.tokensBefore) → \(record.tokensAfter) tokens, \(turns) turns moved to the archive"
         // Numbers and fixed words: nothing in it controls the terminal.
-        FileHandle.standardError.write(Data((Terminal.grey("(\(text))", on: STDERR_FILENO) + "\n").utf8))
+        FileHandle.standardError.write(Data((Terminal.styled("(\(text))", .grey, on: STDERR_FILENO) + "\n").utf8))
     }
 
     // MARK: - Commands
@@ -321,7 +321,7 @@ struct Chat: AsyncParsableCommand {
             whole.failure?.say()
             if isTerminal, isatty(STDOUT_FILENO) == 1 {
                 let report = try await conversation.report(detailedEntries: 0)
-                try Output().writeStyled(Terminal.grey(report.bar(width: 24), on: STDOUT_FILENO) + "\n")
+                try Output().writeStyled(Terminal.styled(report.bar(width: 24), .grey, on: STDOUT_FILENO) + "\n")
             }
             if let problem = await conversation.archiveProblem { Message.say("\(CommandFailure(problem))") }
             return whole

@@ -87,10 +87,8 @@ struct Respond: AsyncParsableCommand {
 
     private func save(_ transcript: Transcript) throws {
         guard let saveTranscript else { return }
-        let encoder = JSONEncoder()
-        encoder.outputFormatting = [.prettyPrinted, .sortedKeys, .withoutEscapingSlashes]
         // Conversations are private.
-        try PrivateFile.write(try encoder.encode(transcript), to: saveTranscript)
+        try OutputFile.write(try JSONEncoder.stable(isPretty: true).encode(transcript), to: saveTranscript, mode: 0o600)
         Message.say("Written to \(saveTranscript).")
     }
 

@@ -42,15 +42,13 @@ struct Tokens: AsyncParsableCommand {
         if let model { ModelStore.selectedModel = try ModelChoice.path(of: model) }
         let report = try await self.report()
         if json {
-            let encoder = JSONEncoder()
-            encoder.outputFormatting = [.prettyPrinted, .sortedKeys, .withoutEscapingSlashes]
             struct Whole: Encodable {
                 var contextSize: Int, usedTokens: Int, freeTokens: Int, parts: [ContextReport.Part], suggestions: [String]
             }
             let whole = Whole(
                 contextSize: report.contextSize, usedTokens: report.usedTokens, freeTokens: report.freeTokens,
                 parts: report.parts, suggestions: report.suggestions)
-            try Output().write(String(decoding: try encoder.encode(whole), as: UTF8.self) + "\n")
+            try Output().writeJSON(whole, isPretty: true)
         } else if total {
             try Output().write("\(report.usedTokens)\n")
         } else {

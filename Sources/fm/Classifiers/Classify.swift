@@ -1,7 +1,7 @@
-public import ArgumentParser
+import ArgumentParser
 import Embeddings
 import Foundation
-public import TextClassification
+import TextClassification
 
 /// `fm classify`: classes of texts, without a language model.
 struct Classify: AsyncParsableCommand {
@@ -55,8 +55,6 @@ struct Classify: AsyncParsableCommand {
 
         private func write(_ texts: [String], _ model: TextClassifier) async throws {
             guard !texts.isEmpty else { return }
-            let encoder = JSONEncoder()
-            encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
             for (text, predictions) in zip(texts, try await model.predictions(for: texts)) {
                 let chosen =
                     model.hasSeveralLabels
@@ -66,7 +64,7 @@ struct Classify: AsyncParsableCommand {
                     let line = Line(
                         text: text, labels: chosen.map(\.label),
                         probabilities: Dictionary(predictions.map { ($0.label, $0.probability) }, uniquingKeysWith: max))
-                    print(String(decoding: try encoder.encode(line), as: UTF8.self))
+                    try Output().writeJSON(line)
                 } else if all {
                     print(predictions.map { Self.field($0) }.joined(separator: "\t"))
                 } else if chosen.isEmpty {
@@ -81,73 +79,4 @@ struct Classify: AsyncParsableCommand {
             "\(prediction.label)\t\(String(format: "%.3f", prediction.probability))"
         }
     }
-
-    struct Train: AsyncParsableCommand {
-        static let configuration = CommandConfiguration(
-            commandName: "train", abstract: "Train a classifier from labelled texts.",
-            discussion: """
-                The data is a CSV file with the columns text and label, JSON Lines with "text" and "label" (or an array \
-                "labels" for texts with several or no classes), or a folder with a folder of text files for each label.
-
-                Features and penalty are chosen by cross-validation, and the report says how well texts are classified that \
-                were not learned. With words and letters as features, the classifier needs no other model; with embeddings, \
-                which are better for few examples, it needs the embedding model.
-                """)
-
-        @Argument(help: "The data.") var data: String
-        @Option(name: .shortAndLong, help: "The classifier's file (default: the name of the data, .classifier).")
-        var out: String?
-        @Option(help: "Data to judge the classifier with (default: cross-validation).") var test: String?
-        @Option(help: "The name of the column with the text.") var text: String?
-        @Option(help: "The name of the column with the label.") var label: String?
-        @Option(help: "words, characters or embeddings (default: the best).") var features: TextClassifier.Features?
-        @Option(help: "The penalty on large weights (default: the best of three).") var penalty: Double?
-        @Option(help: "The number of parts of the cross-validation.") var folds: Int?
-        @Flag(help: "Let rare classes count as much as frequent ones.") var balance = false
-        @Option(help: "The seed of the division into parts.") var seed: UInt64 = 1
-        @Option(help: ArgumentHelp("Write the report as an HTML page.", valueName: "file")) var html: String?
-        @Flag(help: "Write the report as JSON.") var json = false
-
-        func run() async throws {
-            let url = URL(filePath: out ?? URL(filePath: data).deletingPathExtension().lastPathComponent + ".classifier")
-            for path in [url.path] + (html.map { [$0] } ?? []) {
-                try OutputFile.check(path, inputs: [data] + (test.map { [$0] } ?? []))
-            }
-            let examples = try LabelledTexts(contentsOf: URL(filePath: data), text: text, label: label)
-            let judged = try test.map { try LabelledTexts(contentsOf: URL(filePath: $0), text: text, label: label) }
-            var options = ClassifierOptions()
-            (options.features, options.penalty, options.isBalanced) = (features, penalty, balance)
-            (options.folds, options.seed) = (folds, seed)
-            Message.say("\(examples.examples.count) texts, \(examples.labels.count) classes")
-            let line = ProgressLine("Training", total: 100)
-            let work = Task { [options] in
-                try await TextClassifier.train(examples, test: judged, options: options) { name, share in
-                    line.show(Int(share * 100), text: name)
-                }
-            }
-            let interrupt = Interrupt { work.cancel() }
-            defer { interrupt.stop() }
-            let result = await work.result
-            line.end()
-            let (classifier, report) = try result.get()
-            try classifier.write(to: url)
-            let size = try url.resourceValues(forKeys: [.fileSizeKey]).fileSize ?? 0
-            let page = ClassifierPage(report)
-            if let html {
-                do { try page.html.write(to: URL(filePath: html), atomically: true, encoding: .utf8) } catch {
-                    Message.say("\(html) cannot be written: \(error.localizedDescription)")
-                }
-            }
-            if json {
-                let encoder = JSONEncoder()
-                encoder.outputFormatting = [.prettyPrinted, .sortedKeys, .withoutEscapingSlashes]
-                print(String(decoding: try encoder.encode(report), as: UTF8.self))
-            } else {
-                print(page.text)
-            }
-            Message.say("Written: \(url.path) (\((size + 1023) / 1024) KB). Use it: fm classify \(url.path) \"…\"")
-        }
-    }
 }
-
-extension TextClassifier.Features: ExpressibleByArgument {}

@@ -131,8 +131,6 @@ struct CitedAnswerWriter {
         let report = Report(
             answer: answer.text, isInDocuments: answer.isInDocuments, statements: answer.statements, dropped: answer.dropped,
             sources: sources, passageTokens: context.tokenCount)
-        let encoder = JSONEncoder()
-        encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
-        try Output().write(String(decoding: try encoder.encode(report), as: UTF8.self) + "\n")
+        try Output().writeJSON(report)
     }
 }

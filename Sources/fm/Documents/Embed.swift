@@ -57,8 +57,6 @@ struct Embed: AsyncParsableCommand {
             var embedding: [Float]
         }
         let role = query ? EmbeddingRole.query : .document
-        let encoder = JSONEncoder()
-        encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
         for start in stride(from: 0, to: texts.count, by: Self.part) {
             let part = Array(texts[start..<min(start + Self.part, texts.count)])
             let vectors = try await WholeTexts(model, role).embed(part)
@@ -70,7 +68,7 @@ struct Embed: AsyncParsableCommand {
             }
             for (text, (vector, tokens)) in zip(part, vectors) {
                 let line = Line(text: text, tokens: tokens, embedding: vector)
-                try Output().write(String(decoding: try encoder.encode(line), as: UTF8.self) + "\n")
+                try Output().writeJSON(line)
             }
         }
     }
@@ -86,11 +84,9 @@ struct Embed: AsyncParsableCommand {
         let vectors = try await WholeTexts(model, .document).embed(numbers.map { lines[$0] }).map(\.vector)
         let results = zip(numbers, vectors).map { Result(score: dotProduct(wanted, $1), line: $0 + 1, text: lines[$0]) }
             .sorted { $0.score == $1.score ? $0.line < $1.line : $0.score > $1.score }
-        let encoder = JSONEncoder()
-        encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
         for result in results.prefix(top) {
             if json {
-                try Output().write(String(decoding: try encoder.encode(result), as: UTF8.self) + "\n")
+                try Output().writeJSON(result)
             } else {
                 try Output().write(String(format: "%.3f  %5d  ", result.score, result.line) + result.text + "\n")
             }

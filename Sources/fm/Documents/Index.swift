@@ -65,9 +65,7 @@ struct Index: AsyncParsableCommand {
         for problem in total.problems + total.tooLarge { Message.say("fm: \(problem)") }
         Self.name(total.withoutText)
         if json {
-            let encoder = JSONEncoder()
-            encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
-            try Output().write(String(decoding: try encoder.encode(total), as: UTF8.self) + "\n")
+            try Output().writeJSON(total)
         } else if !quiet {
             let seconds = Double((ContinuousClock.now - start).components.seconds)
             print(

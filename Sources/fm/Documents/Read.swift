@@ -10,6 +10,7 @@ import ModelPrompts
 import Retrieval
 import Synchronization
 import Reports
+import ProcessSettings
 
 struct Read: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
@@ -54,13 +55,7 @@ struct Read: AsyncParsableCommand {
     func run() async throws {
         try flags.selectModel()
         let (files, task) = try parts()
-        let work = Task { try await read(files, task) }
-        let interrupt = Interrupt { work.cancel() }
-        defer { interrupt.stop() }
-        do { try await work.value } catch {
-            if interrupt.happened { throw CommandFailure("Stopped. The same command continues.", code: .interrupted) }
-            throw error
-        }
+        try await LongWork.untilInterrupted("Stopped. The same command continues.") { try await read(files, task) }
     }
 
     /// The files, and what to do with their texts.
@@ -175,7 +170,7 @@ struct Read: AsyncParsableCommand {
     /// The file for what is done so far. It is named by all that the result depends on.
     private static func checkpoint(_ parts: String...) throws -> URL {
         let hash = FNV.hash(parts.joined(separator: "\u{0}").utf8)
-        let folder = UserFolder.url("XDG_CACHE_HOME", default: ".cache")
+        let folder = UserFolder.url(.cacheFolder, default: ".cache")
             .appendingPathComponent("foundation-models/reading")
         try FileManager.default.createDirectory(
             at: folder, withIntermediateDirectories: true, attributes: [.posixPermissions: 0o700])

@@ -39,8 +39,6 @@ struct Search: AsyncParsableCommand {
     func run() async throws {
         let index = try await flags.index()
         let results = try await index.search(query, options: flags.options(limit: top))
-        let encoder = JSONEncoder()
-        encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
         let isColored = Terminal.hasColors(STDOUT_FILENO)
         for (number, result) in results.enumerated() {
             let passage = result.passage
@@ -50,7 +48,7 @@ struct Search: AsyncParsableCommand {
                     place: passage.place,
                     lines: [passage.lines.lowerBound, passage.lines.upperBound], page: passage.page, title: passage.title,
                     headings: passage.headings, text: passage.text)
-                try Output().write(String(decoding: try encoder.encode(line), as: UTF8.self) + "\n")
+                try Output().writeJSON(line)
                 continue
             }
             let headings = passage.headings.isEmpty ? "" : "  " + passage.headings.joined(separator: " › ")
@@ -58,7 +56,7 @@ struct Search: AsyncParsableCommand {
             let text = passage.text.split(separator: "\n").map { "    \($0)\n" }.joined()
             if isColored {
                 let (place, rest) = (TerminalText.safe(passage.place), TerminalText.safe(headings + "\n" + text + "\n"))
-                try Output().writeStyled(head + "\u{1B}[1m\(place)\u{1B}[0m" + rest)
+                try Output().writeStyled(head + Terminal.styled(place, .bold, on: STDOUT_FILENO) + rest)
             } else {
                 try Output().write(head + passage.place + headings + "\n" + text + "\n")
             }

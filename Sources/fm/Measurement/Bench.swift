@@ -96,9 +96,8 @@ struct Bench: AsyncParsableCommand {
     }
 
     private func printJSON(_ figures: some Encodable) throws {
-        let encoder = JSONEncoder()
+        let encoder = JSONEncoder.stable()
         encoder.keyEncodingStrategy = .convertToSnakeCase
-        encoder.outputFormatting = [.sortedKeys]
         print(String(decoding: try encoder.encode(figures), as: UTF8.self))
     }
 

@@ -87,8 +87,7 @@ struct RunReport {
                 load: number("loadSeconds"), first_token: Self.seconds(firstToken), prompt: number("promptSeconds"),
                 generation: number("generationSeconds"), total: Self.seconds(total)),
             peak_memory_mb: Self.peakMegabytes)
-        let encoder = JSONEncoder()
-        encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
+        let encoder = JSONEncoder.stable()
         let rest = String(decoding: try encoder.encode(object), as: UTF8.self)
         let value = isDocument ? content : String(decoding: try encoder.encode(content), as: UTF8.self)
         return "{\"content\":" + value + "," + rest.dropFirst()

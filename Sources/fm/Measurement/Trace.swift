@@ -29,7 +29,7 @@ struct Trace: ParsableCommand {
         }
         guard !report.events.isEmpty else { throw ValidationError("“\(file)” contains no requests.") }
         guard let html else { return try Output().write(report.table) }
-        try Data(report.html.utf8).write(to: URL(filePath: html), options: .atomic)
+        try OutputFile.write(Data(report.html.utf8), to: html)
         Message.say("Written to \(html).")
     }
 }

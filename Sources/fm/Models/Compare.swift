@@ -42,11 +42,9 @@ extension Model {
                     comparison.models[index].answers = try await ModelQuestions.ask(path, ModelQuestions.all)
                 }
             }
-            if let html { try comparison.html.write(to: URL(filePath: html), atomically: true, encoding: .utf8) }
+            if let html { try OutputFile.write(Data(comparison.html.utf8), to: html) }
             if json {
-                let encoder = JSONEncoder()
-                encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes, .prettyPrinted]
-                print(String(decoding: try encoder.encode(comparison), as: UTF8.self))
+                try Output().writeJSON(comparison, isPretty: true)
             } else {
                 print(comparison.text)
             }
@@ -92,16 +90,11 @@ struct ModelComparison: Encodable {
     ) throws -> ModelComparison {
         let models = (try TextMeasurement(path: first), try TextMeasurement(path: other))
         guard models.0.hasSameVocabulary(as: models.1) else {
-            throw ModelError.unsupported(
-                field: "the vocabulary", value: "of \(models.1.vocabularySize) tokens",
-                supported:
-                    "that of the first model, with \(models.0.vocabularySize) tokens: only models with the same tokens can be compared"
-            )
+            throw CommandFailure(
+                "Only models with the same tokens can be compared. The first has \(models.0.vocabularySize), the other \(models.1.vocabularySize).",
+                code: .wrongUsage)
         }
-        let windows = models.0.windows(of: texts, limit: chunks)
-        guard !windows.isEmpty else {
-            throw ValidationError("The text has fewer than \(TextMeasurement.usualWindow) tokens.")
-        }
+        let windows = try models.0.requiredWindows(of: texts, limit: chunks)
         func isCancelled() -> Bool { LongWork.isCancelled(check) }
         let line = ProgressLine("Comparing", total: windows.count)
         defer { line.end() }

@@ -41,10 +41,7 @@ extension Model {
                 let limit = chunks ?? .max
                 let (matrices, parts) = try await LongWork.run { [start] check in
                     let measurement = try TextMeasurement(path: path)
-                    let windows = measurement.windows(of: contents, limit: limit)
-                    guard !windows.isEmpty else {
-                        throw ValidationError("The text has fewer than \(TextMeasurement.usualWindow) tokens.")
-                    }
+                    let windows = try measurement.requiredWindows(of: contents, limit: limit)
                     let line = ProgressLine("Reading", total: windows.count)
                     defer { line.end() }
                     var matrix = start
@@ -70,5 +67,16 @@ extension Model {
         }
 
         private static let partsBetweenFiles = 20
+    }
+}
+
+extension TextMeasurement {
+    /// The parts of texts that are read.
+    ///
+    /// - Throws: `ValidationError` if there is none.
+    func requiredWindows(of texts: [String], limit: Int) throws -> [[TokenID]] {
+        let windows = windows(of: texts, limit: limit)
+        if windows.isEmpty { throw ValidationError("The text has fewer than \(Self.usualWindow) tokens.") }
+        return windows
     }
 }

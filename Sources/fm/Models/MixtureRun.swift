@@ -23,7 +23,7 @@ struct MixtureRun: Sendable {
         defer { line.end() }
         func check() throws { if isCancelled() { throw CancellationError() } }
         let search = try MixtureSearch(
-            file, importance: importance, windows: { $0.windows(of: texts, limit: Self.windows) },
+            file, importance: importance, windows: { try $0.requiredWindows(of: texts, limit: Self.windows) },
             temporary: URL(filePath: url.path + ".\(getpid()).measure"), isCancelled: isCancelled
         ) { share in
             try check()

@@ -130,6 +130,11 @@ extension Model {
                     "\(name) would have so few bits that it needs an importance matrix: make one with “fm model imatrix \(path) TEXT…”, then use --imatrix."
                 )
             }
+            if !requantize, let tensor = types.keys.sorted().first(where: { isQuantizedTwice($0, types, file) }) {
+                throw CommandFailure(
+                    "\(tensor) has fewer than 16 bits already, and quantising it again loses more.", code: .wrongUsage,
+                    advice: "Use --requantize to do it nevertheless.")
+            }
             let line = ProgressLine("Quantising", total: 1_000)
             let requantize = requantize
             let written = try await LongWork.run(showing: line) { check in
@@ -152,6 +157,11 @@ extension Model {
                 )
             }
             print(url.path)
+        }
+
+        private func isQuantizedTwice(_ name: String, _ types: [String: TensorType], _ file: GGUFFile) -> Bool {
+            guard let tensor = file.tensors[name] else { return false }
+            return tensor.type.isQuantized && types[name] != tensor.type
         }
 
         /// Chooses a mixture, writes it, and measures what was reached.

@@ -108,6 +108,11 @@ struct Play: AsyncParsableCommand {
 
     func run() async throws {
         let columns = try columns()
+        try await LongWork.untilInterrupted { try await watch(columns) }
+    }
+
+    /// Runs the files, and again after each save.
+    private func watch(_ columns: [Column]) async throws {
         var known: [PlayPrompt: [Answer]] = [:]
         var lastSaves: [Date?] = []
         var isRequested = false
@@ -122,7 +127,7 @@ struct Play: AsyncParsableCommand {
                 lastSaves = saves
                 do {
                     if isSwift {
-                        try show(try PlaygroundProgram(building: files), columns)
+                        try await show(try await PlaygroundProgram(building: files), columns)
                     } else {
                         let data = try EvalFile.data(files[0])
                         known = try await show(try PlayPrompt.read(data, name: files[0]), columns, known)
@@ -178,13 +183,14 @@ struct Play: AsyncParsableCommand {
     private static var terminalWidth: Int { Terminal.columns(of: STDOUT_FILENO) ?? 100 }
 
     /// Runs all blocks of a program with each model, and shows the results.
-    private func show(_ program: PlaygroundProgram, _ columns: [Column]) throws {
+    private func show(_ program: PlaygroundProgram, _ columns: [Column]) async throws {
         let progress = Progress(total: program.blocks.count * columns.count)
         for (index, block) in program.blocks.enumerated() {
-            let cells = try columns.map { column in
+            var cells: [AnswerTable.Cell] = []
+            for column in columns {
                 progress.next()
-                let run = try program.run(index, model: column.path)
-                return AnswerTable.Cell(title: column.title, text: run.text, facts: run.facts)
+                let run = try await program.run(index, model: column.path)
+                cells.append(.init(title: column.title, text: run.text, facts: run.facts))
             }
             progress.end()
             try Self.write(["▌ \(block.title)"], cells)
@@ -204,6 +210,7 @@ struct Play: AsyncParsableCommand {
                 for column in columns {
                     progress.next()
                     row.append(await answer(prompt, column))
+                    try Task.checkCancellation()
                 }
                 progress.end()
             }

@@ -2,6 +2,8 @@ import ContextKit
 import Files
 import Foundation
 import Inference
+import ProcessSettings
+import Subprocess
 
 /// A Swift file with `#Playground { … }` blocks, built as a program that runs one of the blocks.
 ///
@@ -111,7 +113,7 @@ struct PlaygroundProgram {
     /// Builds the program. The compiler's errors go to standard error, with the lines of the original files.
     ///
     /// - Parameter files: Swift files. Those without blocks declare what the blocks use.
-    init(building files: [String]) throws {
+    init(building files: [String]) async throws {
         let library = try Self.libraryFolder()
         var (sources, blocks): ([String: String], [Block]) = ([:], [])
         var used: Set<Substring> = ["FoundationModels"]
@@ -162,20 +164,19 @@ struct PlaygroundProgram {
         }
         let modules = cache.appending(path: "build")
         let isFirst = !FileManager.default.fileExists(atPath: modules.path)
-        let build = Subprocess.run(
-            [
-                library.appending(path: "scripts/build").path,
-                "Building \(files[0])" + (isFirst ? " (the first time takes a few minutes)" : ""),
-                "--package-path", folder.path, "--scratch-path", modules.path, "--product", name,
-            ])
-        guard build.status == 0 else { throw CommandFailure("“\(files[0])” was not built.") }
+        let isBuilt = try await ChildProcess.succeeds([
+            library.appending(path: "scripts/build").path,
+            "Building \(files[0])" + (isFirst ? " (the first time takes a few minutes)" : ""),
+            "--package-path", folder.path, "--scratch-path", modules.path, "--product", name,
+        ])
+        guard isBuilt else { throw CommandFailure("“\(files[0])” was not built.") }
         self.blocks = blocks
         executable = modules.appending(path: "debug/\(name)").path
     }
 
     /// The folder of this package, on which the program depends: that from which `fm` was built, or `FM_PACKAGE`.
     private static func libraryFolder() throws -> URL {
-        if let path = ProcessInfo.processInfo.environment["FM_PACKAGE"] { return URL(filePath: path) }
+        if let path = Setting.package.value { return URL(filePath: path) }
         var folder = Bundle.main.executableURL?.resolvingSymlinksInPath().deletingLastPathComponent()
         while let current = folder, current.path != "/" {
             if FileManager.default.fileExists(atPath: current.appending(path: "scripts/build").path) { return current }
@@ -236,34 +237,27 @@ struct PlaygroundProgram {
     /// Runs a block with a model as `SystemLanguageModel.default`.
     ///
     /// - Parameter model: The path of a GGUF file.
-    func run(_ block: Int, model: String) throws -> Run {
+    func run(_ block: Int, model: String) async throws -> Run {
         let trace = FileManager.default.temporaryDirectory.appending(path: "\(UUID().uuidString).jsonl")
         defer { try? FileManager.default.removeItem(at: trace) }  // the block made no request
-        let process = Process()
-        process.executableURL = URL(filePath: executable)
-        process.arguments = ["\(block)"]
-        process.environment = ProcessInfo.processInfo.environment.merging(
-            [
+        let (text, end) = try await ChildProcess.output(
+            of: [executable, "\(block)"],
+            environment: [
                 "FM_MODEL": URL(filePath: model).path, "FM_TRACE": trace.path, "FM_TRACE_TEXT": "1",
                 "SWIFT_BACKTRACE": "enable=no",
-            ]) { $1 }
-        let (input, output) = (Pipe(), Pipe())
-        process.standardInput = input
-        process.standardOutput = output
-        process.standardError = output
-        try process.run()
-        let data = try output.fileHandleForReading.readToEnd() ?? Data()
-        process.waitUntilExit()
-        try input.fileHandleForWriting.close()
-        var run = Run(printed: String(decoding: data, as: UTF8.self), requests: [])
+            ], limit: Self.maximumOutput)
+        var run = Run(printed: text, requests: [])
         if FileManager.default.fileExists(atPath: trace.path) { run.requests = try TraceReport(contentsOf: trace).events }
-        if process.terminationReason == .uncaughtSignal {
-            run.failure = "crashed (signal \(process.terminationStatus))"
-        } else if process.terminationStatus != 0 {
-            run.failure = "failed"
+        switch end {
+        case .exited(0): break
+        case .exited: run.failure = "failed"
+        case .signaled(let signal): run.failure = "crashed (signal \(signal))"
         }
         return run
     }
+
+    /// What a block printed is shown in a column of a terminal.
+    private static let maximumOutput = 1 << 20
 }
 
 extension PlaygroundProgram.Run {

@@ -40,8 +40,8 @@ struct CommandFailure: Error, Equatable, CustomStringConvertible {
 
         /// The part of “fm --help”.
         static var table: String {
-            (["  0    answered"] + allCases.map { "  " + TerminalText.padded("\($0.rawValue)", cells: 5) + $0.meaning })
-                .joined(separator: "\n")
+            let rows = [["0", "answered"]] + allCases.map { ["\($0.rawValue)", $0.meaning] }
+            return TextTable([.left(), .left()], indentation: "  ", rows: rows).lines().joined(separator: "\n")
         }
     }
 

@@ -19,26 +19,19 @@ enum OutputFile {
             throw ValidationError("\(path) is a folder: give the name of a file.")
         }
     }
-}
 
-/// The size of a file in bytes; nil if there is none.
-func fileSize(_ file: URL) -> Int? {
-    var status = stat()
-    return stat(file.path, &status) == 0 ? Int(status.st_size) : nil
-}
-
-/// Files that only their owner may read.
-enum PrivateFile {
     /// Replaces a file in one step, so that whatever happens, there is the old file or the new one. Devices and pipes have no old contents
     /// and stay what they are. A file that may be written in a folder that may not is written in place.
-    static func write(_ data: Data, to path: String) throws {
+    ///
+    /// - Parameter mode: Who may read a new file.
+    static func write(_ data: Data, to path: String, mode: mode_t = 0o644) throws {
         var status = stat()
         let exists = stat(path, &status) == 0
         do {
             if exists, status.st_mode & S_IFMT != S_IFREG { return try overwrite(path, data) }
             // A link stays a link to the new file.
             let target = URL(filePath: path).resolvingSymlinksInPath().path
-            do { try FileWriter.write(data, to: target, mode: 0o600) } catch {
+            do { try FileWriter.write(data, to: target, mode: mode) } catch {
                 guard exists, isForbidden(error.code) else { throw error }
                 try overwrite(path, data)
             }
@@ -59,4 +52,10 @@ enum PrivateFile {
         // What is longer in the old file goes last. Devices have no length.
         if ftruncate(descriptor, off_t(data.count)) != 0, errno != EINVAL { throw FileError(path) }
     }
+}
+
+/// The size of a file in bytes; nil if there is none.
+func fileSize(_ file: URL) -> Int? {
+    var status = stat()
+    return stat(file.path, &status) == 0 ? Int(status.st_size) : nil
 }

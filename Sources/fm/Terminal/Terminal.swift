@@ -2,6 +2,7 @@
 import Foundation
 import Synchronization
 import Reports
+import ProcessSettings
 
 /// What a terminal may be sent besides text. This is the only place that decides it.
 enum Terminal {
@@ -10,16 +11,17 @@ enum Terminal {
 
     /// Whether text for a file descriptor may have colours.
     static func hasColors(_ descriptor: Int32) -> Bool {
-        isatty(descriptor) == 1 && allowsColors(ProcessInfo.processInfo.environment)
+        isatty(descriptor) == 1 && allowsColors(Setting.environment)
     }
 
     /// `NO_COLOR` (no-color.org) with any text and `CLICOLOR=0` forbid colours, and a terminal without sequences has none.
     static func allowsColors(_ environment: [String: String]) -> Bool {
-        environment["NO_COLOR"] ?? "" == "" && environment["CLICOLOR"] != "0" && environment["TERM"] != "dumb"
+        Setting.noColor.value(in: environment) == nil && Setting.cliColor.value(in: environment) != "0"
+            && Setting.terminal.value(in: environment) != "dumb"
     }
 
     /// Whether the terminal shows nothing but lines of text.
-    static var isDumb: Bool { ProcessInfo.processInfo.environment["TERM"] == "dumb" }
+    static var isDumb: Bool { Setting.terminal.value == "dumb" }
 
     /// The number of columns of the terminal that a file descriptor refers to; nil if it is not a terminal or does not tell.
     static func columns(of descriptor: Int32) -> Int? {
@@ -27,49 +29,22 @@ enum Terminal {
         return ioctl(descriptor, UInt(TIOCGWINSZ), &size) == 0 && size.ws_col > 0 ? Int(size.ws_col) : nil
     }
 
-    /// Text of less importance. What it quotes must have passed ``TerminalText/safe(_:)``.
-    static func grey(_ text: String, on descriptor: Int32) -> String {
-        hasColors(descriptor) ? "\u{1B}[90m\(text)\u{1B}[0m" : text
-    }
-}
+    /// How text differs from other text.
+    enum Style: String {
+        case bold = "1"
+        /// Of less importance.
+        case grey = "90"
+        case green = "32"
 
-/// Standard output, unbuffered. Errors are thrown, so that a full disk or a closed pipe ends the command.
-///
-/// Text of models, documents and files may contain sequences that control a terminal. Everything that the program writes goes through
-/// this type, ``print(_:terminator:)`` or ``Message/say(_:terminator:)``, which replace them where a terminal shows the text. Pipes and files get every
-/// byte.
-struct Output {
-    private static let isTerminal = isatty(STDOUT_FILENO) == 1
-
-    func write(_ text: some StringProtocol) throws {
-        try writeStyled(Self.isTerminal ? TerminalText.safe(text) : String(text))
+        /// What begins the style, and what ends it.
+        var begin: String { "\u{1B}[\(rawValue)m" }
+        static let end = "\u{1B}[0m"
     }
 
-    /// Writes text with colours of the program's own. What it quotes must have passed ``TerminalText/safe(_:)``.
-    func writeStyled(_ text: String) throws {
-        var bytes = Array(text.utf8)[...]
-        while !bytes.isEmpty {
-            let written = bytes.withUnsafeBytes { Glibc.write(STDOUT_FILENO, $0.baseAddress, $0.count) }
-            if written < 0 {
-                if errno == EINTR { continue }
-                throw OutputError(reason: String(cString: strerror(errno)))
-            }
-            bytes = bytes.dropFirst(written)
-        }
+    /// Text in a style, where it may have one. What it quotes must have passed ``TerminalText/safe(_:)``.
+    static func styled(_ text: String, _ style: Style, on descriptor: Int32) -> String {
+        hasColors(descriptor) ? style.begin + text + Style.end : text
     }
-}
-
-struct OutputError: Error, CustomStringConvertible {
-    var reason: String
-    var description: String { "Cannot write the answer: \(reason)." }
-}
-
-/// Writes a line as ``Output`` does. It hides Swift's function, so that no command writes past ``Output``.
-func print(_ text: some StringProtocol, terminator: String = "\n") {
-    // What waits in the buffer of C comes first.
-    fflush(nil)
-    // A command that only shows a list has nothing else to do when standard output is closed.
-    try? Output().write(String(text) + terminator)
 }
 
 /// Whether the terminal shows what is typed while nothing is read. If not, typed text stays in the terminal's queue and
@@ -107,46 +82,5 @@ enum TerminalEcho {
     static func show() {
         guard var settings = original.withLock({ $0.take() }) else { return }
         tcsetattr(STDIN_FILENO, TCSADRAIN, &settings)
-    }
-}
-
-/// Calls a handler on Ctrl-C. A second Ctrl-C ends the process.
-final class Interrupt: Sendable {
-    private let source: any DispatchSourceSignal
-    private let count = Mutex(0)
-    private static let active = Mutex(0)
-
-    /// Whether a handler is in effect.
-    static var isActive: Bool { active.withLock { $0 > 0 } }
-
-    var happened: Bool { count.withLock { $0 > 0 } }
-
-    init(_ handler: @escaping @Sendable () -> Void) {
-        Self.active.withLock {
-            $0 += 1
-            signal(SIGINT, SIG_IGN)
-        }
-        source = DispatchSource.makeSignalSource(signal: SIGINT, queue: .global())
-        source.setEventHandler { [weak self] in
-            let times = self?.count.withLock { count in
-                count += 1
-                return count
-            }
-            if times == 2 {
-                TerminalEcho.show()
-                _exit(130)
-            }
-            handler()
-        }
-        source.resume()
-    }
-
-    /// Restores the default behaviour of Ctrl-C, unless another handler is in effect.
-    func stop() {
-        source.cancel()
-        Self.active.withLock {
-            $0 -= 1
-            if $0 == 0, !TerminalEcho.isHidden { signal(SIGINT, SIG_DFL) }
-        }
     }
 }

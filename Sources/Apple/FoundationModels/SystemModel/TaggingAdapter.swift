@@ -4,6 +4,7 @@ internal import Synchronization
 
 #if ContentTagging
 internal import TaggingAdapters
+import ProcessSettings
 #endif
 
 /// The adapters for content tagging that this package contains, for the models that they were trained with.
@@ -19,7 +20,7 @@ enum TaggingAdapter {
     static func path(for fingerprint: String) throws -> String? {
         // The cache may be removed while the program runs.
         if let known = paths.withLock({ $0[fingerprint] }), FileManager.default.fileExists(atPath: known) { return known }
-        let cache = UserFolder.url("XDG_CACHE_HOME", default: ".cache")
+        let cache = UserFolder.url(.cacheFolder, default: ".cache")
         let path = try path(for: fingerprint, in: cache.appendingPathComponent("foundation-models/adapters"))
         paths.withLock { $0[fingerprint] = path }
         return path

@@ -1,6 +1,7 @@
 internal import CKernels
 internal import Files
 package import Foundation
+import ProcessSettings
 
 /// The memory of packed weights: private to this process, or a mapped file shared by all processes that use the model.
 final class PackedMemory {
@@ -56,7 +57,7 @@ package struct PackedCache: Sendable {
 
     /// The user's cache: `$XDG_CACHE_HOME/foundation-models/packed`, by default under `~/.cache`.
     package static var standard: PackedCache {
-        let parent = UserFolder.url("XDG_CACHE_HOME", default: ".cache")
+        let parent = UserFolder.url(.cacheFolder, default: ".cache")
         return PackedCache(directory: parent.appendingPathComponent("foundation-models/packed"))
     }
 

@@ -1,6 +1,7 @@
 package import CKernels
 internal import Foundation
 internal import Synchronization
+import ProcessSettings
 
 /// The thread pool for matrix arithmetic; by default one thread per physical core that this process may use.
 ///
@@ -44,7 +45,7 @@ package final class WorkerPool: @unchecked Sendable {  // Parallel operations ho
     /// The value of the environment variable `FM_THREADS` if it is set, else the number of physical cores within the
     /// process's CPU affinity and quota.
     package static var defaultThreads: Int {
-        if let setting = ProcessInfo.processInfo.environment["FM_THREADS"], let threads = Int(setting), threads > 0 {
+        if let threads = Setting.threads.value.flatMap({ Int($0) }), threads > 0 {
             return min(threads, 256)
         }
         let cores = Int(ck_physical_cores())

@@ -39,7 +39,7 @@ package enum ModelQuantizer {
             guard allowsQuantized || !entry.tensor.type.isQuantized else {
                 throw ModelError.unsupported(
                     field: "\(entry.tensor.name), which has the type", value: entry.tensor.type.name,
-                    supported: "F32, F16 and BF16: quantising it again loses more. Use --requantize to do it nevertheless")
+                    supported: "F32, F16 and BF16: quantising it again loses more")
             }
             guard entry.tensor.shape[0] % entry.type.blockElements == 0 else {
                 throw ModelError.invalid(
