@@ -52,7 +52,7 @@ import Testing
             #expect(throws: CommandFailure.self) { try EvalFile.check(outputs: outputs, inputs: [data]) }
         }
         // A full disk is no wrong usage.
-        #expect { try EvalFile.write("x", to: "/dev/full") } throws: { ($0 as? CommandFailure)?.code == .failed }
+        #expect { try OutputFile.write(Data("x".utf8), to: "/dev/full") } throws: { ($0 as? CommandFailure)?.code == .failed }
         #expect(try EvalFile.text(data) == "{}")
         let marked = try folder.write("marked.jsonl", "\u{FEFF}{\"prompt\": \"a\"}").path
         #expect(try EvaluationDataSet(EvalFile.data(marked), name: "data").samples.map(\.prompt) == ["a"])

@@ -301,7 +301,7 @@ struct Eval: AsyncParsableCommand {
         try Output().write(json ? String(decoding: try report.json(), as: UTF8.self) : report.text)
         for (path, text) in [(junit, report.junitXML), (html, report.html)] {
             guard let path else { continue }
-            try EvalFile.write(text, to: path)
+            try OutputFile.write(Data(text.utf8), to: path)
             Message.say("Written to \(path).")
         }
     }

@@ -38,16 +38,6 @@ enum EvalFile {
         }
     }
 
-    /// - Throws: ``CommandFailure`` with the reason.
-    static func write(_ text: String, to path: String) throws {
-        // Not by way of another file: the path may be a link or a device.
-        let descriptor = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0o644)
-        guard descriptor >= 0 else { throw CommandFailure("“\(path)” cannot be written: \(reason).") }
-        do { try FileHandle(fileDescriptor: descriptor, closeOnDealloc: true).write(contentsOf: Data(text.utf8)) } catch {
-            throw CommandFailure("“\(path)” cannot be written: \(error.localizedDescription)")
-        }
-    }
-
     private static func identity(_ path: String) -> String { URL(filePath: path).resolvingSymlinksInPath().standardized.path }
 
     private static func isFolder(_ path: String) -> Bool {

@@ -42,7 +42,7 @@ struct Feedback: ParsableCommand {
         if let tests {
             try EvalFile.check(outputs: [tests], inputs: paths)
             let lines = try reports.compactMap { try $0.report.sampleLine() }
-            try EvalFile.write(lines.map { $0 + "\n" }.joined(), to: tests)
+            try OutputFile.write(Data(lines.map { $0 + "\n" }.joined().utf8), to: tests)
             Message.say(
                 "With a better answer: \(lines.count) of \(Self.count(reports.count)). Written to \(tests).")
             return
