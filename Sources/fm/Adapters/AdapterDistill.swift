@@ -156,8 +156,7 @@ extension Adapter {
 
         private func answer(
             _ items: [Item], _ done: Int, _ responseFormat: ResponseFormat?, _ requirements: EvaluationDataSet.Sample?,
-            _ url: URL,
-            _ state: URL
+            _ url: URL, _ state: URL
         ) async throws {
             let request = format.request(for: responseFormat).map { "\n\n" + $0 } ?? ""
             let line = ProgressLine("Answering", total: items.count, done: done)

@@ -208,7 +208,6 @@ struct Eval: AsyncParsableCommand {
         let (path, adapterPath) = (ModelStore.systemModelPath, ModelStore.selectedAdapter)
         let model = SystemLanguageModel(guardrails: guardrails.value)
         options.judge = judgePath.map { GGUFLanguageModel(url: URL(filePath: $0)) } ?? SystemLanguageModel.default
-
         options.supportsLocale = { model.supportsLocale($0) }
         let embedderPath = dataSet.needsEmbedder ? embedder.url.path : nil
         var info = [
@@ -220,25 +219,16 @@ struct Eval: AsyncParsableCommand {
         info["adapter"] = adapterPath.map { ModelChoice.name(ofAdapter: $0) }
         let contents = try Self.contents(
             ["model": path, "judge": judgePath, "embedder": embedderPath].compactMapValues { $0 }, adapter: adapterPath)
-        let guarded = GuardedLanguageModel(model, denyLists: store)
-        let spotlighting = spotlight ? Spotlighting(key: "kmqzxw") : nil
-        let result = try await interruptible { [options, info, instructions, parallel, runFile] in
+        let feature = Feature(
+            model: GuardedLanguageModel(model, denyLists: store), instructions: instructions,
+            spotlighting: spotlight ? Spotlighting(key: "kmqzxw") : nil)
+        let result = try await LongWork.untilInterrupted("Stopped. The same command continues.") {
+            [options, info, parallel, runFile] in
             var line: ProgressLine?
             defer { line?.end() }
             let result = try await dataSet.run(
                 options: options, info: info, parallel: parallel, file: URL(filePath: runFile), fingerprints: contents,
-                progress: { Self.show($0, of: runFile, &line) },
-                prompt: { sample in
-                    guard let context = sample.context, let spotlighting else { return sample.fullPrompt }
-                    return spotlighting.prompt(sample.prompt, about: context)
-                },
-                session: { sample in
-                    var instructions = sample.instructions ?? instructions
-                    if sample.context != nil, let spotlighting {
-                        instructions = [instructions, spotlighting.instructions].compactMap { $0 }.joined(separator: "\n")
-                    }
-                    return try sample.session(on: guarded, instructions: instructions) { spotlighting?.marked($0) ?? $0 }
-                })
+                progress: { Self.show($0, of: runFile, &line) }, prompt: feature.prompt, session: feature.session)
             if line == nil {
                 let date = result.lastStart ?? ""
                 Message.say("Complete: results of \(date) from \(runFile). To run again, remove it or give another --run.")
@@ -246,17 +236,6 @@ struct Eval: AsyncParsableCommand {
             return result
         }
         return EvaluationReport(result, comparedWith: before, risks: risksText, minimum: minimum)
-    }
-
-    /// Runs something that Ctrl-C ends, and that the same command continues.
-    private func interruptible(_ body: @escaping @Sendable () async throws -> EvaluationResult) async throws -> EvaluationResult {
-        let request = Task { try await body() }
-        let interrupt = Interrupt { request.cancel() }
-        defer { interrupt.stop() }
-        do { return try await request.value } catch {
-            if interrupt.happened { throw CommandFailure("Stopped. The same command continues.", code: .interrupted) }
-            throw error
-        }
     }
 
     private static func show(_ progress: EvaluationProgress, of file: String, _ line: inout ProgressLine?) {
@@ -314,4 +293,24 @@ struct Eval: AsyncParsableCommand {
         | … | … | … | low, medium or high | … | … |
 
         """
+}
+
+/// What is tested: a model with its guardrails and deny lists, and documents that may be marked as data.
+private struct Feature: Sendable {
+    var model: GuardedLanguageModel<SystemLanguageModel>
+    var instructions: String?
+    var spotlighting: Spotlighting?
+
+    @Sendable func prompt(of sample: EvaluationDataSet.Sample) -> String {
+        guard let context = sample.context, let spotlighting else { return sample.fullPrompt }
+        return spotlighting.prompt(sample.prompt, about: context)
+    }
+
+    @Sendable func session(for sample: EvaluationDataSet.Sample) throws -> LanguageModelSession {
+        var instructions = sample.instructions ?? instructions
+        if sample.context != nil, let spotlighting {
+            instructions = [instructions, spotlighting.instructions].compactMap { $0 }.joined(separator: "\n")
+        }
+        return try sample.session(on: model, instructions: instructions) { [spotlighting] in spotlighting?.marked($0) ?? $0 }
+    }
 }
