@@ -23,6 +23,7 @@ let package = Package(
         .library(name: "ContextKit", targets: ["ContextKit"]),
         .library(name: "Embeddings", targets: ["Embeddings"]),
         .library(name: "Retrieval", targets: ["Retrieval"]),
+        .library(name: "TokenCounts", targets: ["TokenCounts"]),
         .library(name: "FoundationModelsGGUF", targets: ["FoundationModelsGGUF"]),
         .library(name: "FoundationModelsOpenAI", targets: ["FoundationModelsOpenAI"]),
         .library(name: "Safety", targets: ["Safety"]),
@@ -263,7 +264,7 @@ let package = Package(
         .testTarget(
             name: "SafetyTests",
             dependencies: [
-                "TokenCounts",
+                "ContextKit", "TokenCounts",
                 "FoundationModels", "FoundationModelsGGUF", "FoundationModelsTesting", "Safety", "TestSupport",
             ],
             swiftSettings: settings),
@@ -319,7 +320,7 @@ let package = Package(
         .testTarget(
             name: "RetrievalTests",
             dependencies: [
-                "TokenCounts",
+                "FoundationModelsOpenAI", "TokenCounts",
                 "ContextKit", "Embeddings", "FoundationModels", "FoundationModelsTesting", "Inference", "ModelPrompts",
                 "Retrieval", "TestSupport", "TextSearch",
                 .product(name: "GRDB", package: "GRDB.swift"),

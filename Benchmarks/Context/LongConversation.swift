@@ -46,7 +46,7 @@ struct LongConversation: AsyncParsableCommand {
         for turn in 0..<turns {
             let start = ContinuousClock.now
             var first: Duration?
-            var last: Conversation.Snapshot?
+            var last: Conversation.ResponseStream<String>.Snapshot?
             for try await snapshot in conversation.streamResponse(to: chatter.message(turn), options: options) {
                 if first == nil, !snapshot.content.isEmpty { first = start.duration(to: .now) }
                 last = snapshot

@@ -17,7 +17,7 @@ struct CaseOptions: ParsableArguments {
     @Argument(help: "Folders or files of schemas with documents, in the format of JSON-Schema-Test-Suite.") var paths: [String]
 
     func load() throws -> (tokenizer: Tokenizer, texts: [[UInt8]?], cases: [Case]) {
-        let tokenizer = try Tokenizer(file: try GGUFFile(path: model ?? ModelStore.systemModelPath))
+        let tokenizer = try Tokenizer(file: try GGUFFile(path: model ?? ModelStore.defaultModelPath))
         let vocabulary = TokenVocabulary(tokenizer)
         var cases: [Case] = []
         var files: [String] = []

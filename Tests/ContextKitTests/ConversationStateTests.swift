@@ -45,16 +45,16 @@ struct ConversationStateTests {
     func pins() {
         var state = Self.state()
         state.pin("One.")
-        #expect(state.isSessionOutdated && state.draft().pinned == ["One."] && state.withNewFacts("Hi") == "Hi")
+        #expect(state.isSessionOutdated && state.draft().pinned == ["One."] && state.newFacts == nil)
         state.didUpdateSession()
         Self.answer(&state)
         state.pin("Two.")
         #expect(!state.isSessionOutdated && state.draft().pinned == ["One."])
-        #expect(state.withNewFacts("Hi") == "Remember:\n- Two.\n\nHi")
+        #expect(state.newFacts == "Remember:\n- Two.\n")
         var draft = state.draft(pinnedInHead: state.context.pinned.count)
         draft.evict { _ in true }
         state.compacted(draft)
-        #expect(state.isSessionOutdated && state.draft().pinned == ["One.", "Two."] && state.withNewFacts("Hi") == "Hi")
+        #expect(state.isSessionOutdated && state.draft().pinned == ["One.", "Two."] && state.newFacts == nil)
         #expect(state.turns.isEmpty)
         let removed = [state.unpin("One."), state.unpin("One.")]
         #expect(removed == [true, false] && state.draft().pinned == ["Two."])

@@ -78,7 +78,7 @@ struct ConversationTests {
         let stream = conversation.streamResponse(to: "Go on.")
         // Everything has been written before the first snapshot is read.
         try await eventually { try conversation.archive.turns(of: conversation.id).first?.entries.isEmpty == false }
-        var snapshots: [Conversation.Snapshot] = []
+        var snapshots: [Conversation.ResponseStream<String>.Snapshot] = []
         for try await snapshot in stream { snapshots.append(snapshot) }
         #expect(snapshots.count < 5 && snapshots.last?.content == text)
     }

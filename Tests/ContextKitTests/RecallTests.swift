@@ -208,7 +208,7 @@ struct RecallTests {
         func items(_ score: Double) async throws -> [Recall.Item] {
             let found = ScoredTurn(number: 0, side: .user, score: score, evidence: 1)
             let block = RecallBlock(
-                found: [found], turns: [0: turn], damaged: [], policy: policy, words: [],
+                matches: [found], turns: [0: turn], damaged: [], policy: policy, words: [],
                 count: { $0.split(separator: " ").count })
             return try await block.items(within: 200)
         }
@@ -223,7 +223,7 @@ struct RecallTests {
         func text(_ sides: [ScoredTurn.Side?]) async throws -> String {
             let found = sides.map { ScoredTurn(number: 3, side: $0, score: 1, evidence: 1) }
             let block = RecallBlock(
-                found: found, turns: [3: turn], damaged: [], policy: RecallPolicy(), words: [],
+                matches: found, turns: [3: turn], damaged: [], policy: RecallPolicy(), words: [],
                 count: { $0.split(separator: " ").count })
             return RecallBlock.text(try await block.items(within: 200))
         }

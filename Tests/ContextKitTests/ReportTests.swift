@@ -1,25 +1,18 @@
 import Foundation
 import FoundationModels
-import ModelPrompts
 import TestSupport
 import Testing
 
 @testable import ContextKit
 
 struct ReportTests {
-    @Test("only what the conversation has pinned or recalled counts as that, whatever texts begin with") func marks() async throws
-    {
+    @Test("only what the conversation has pinned counts as that, whatever texts begin with") func marks() async throws {
         let conversation = try await Conversation(
             model: StubModel(contextSize: 300), instructions: "\(ContextDraft.pinnedHeading)be kind.")
         let report = try await conversation.report()
         #expect(report.tokens(of: .pinned) == 0 && report.tokens(of: .instructions) > 0)
         try await conversation.pin("The code is 4711.")
         #expect(try await conversation.report().tokens(of: .pinned) > 0)
-        let prompt = Transcript.Entry.prompt(.init(segments: [.text(.init(content: "\(ModelPrompts.recallHeading) nothing."))]))
-        var turn = Turn(number: 0, prompt: "Hello.", date: nil, entries: [prompt])
-        #expect(!turn.hasRecalled && turn.withoutRecalledTurns.entries == [prompt])
-        turn.hasRecalled = true
-        #expect(turn.withoutRecalledTurns.entries != [prompt] && !turn.withoutRecalledTurns.hasRecalled)
     }
 
     @Test("[D7] the parts of a report add up exactly to the tokens of the request") func sums() async throws {

@@ -29,7 +29,9 @@ struct StubModel: TokenCounting {
 
     var contextSize: Int { brain.contextSize }
     var requests: [Transcript] { brain.requests.withLock { $0 } }
-    var capabilities: LanguageModelCapabilities { LanguageModelCapabilities([.guidedGeneration, .toolCalling]) }
+    var capabilities: LanguageModelCapabilities {
+        LanguageModelCapabilities([.guidedGeneration, .toolCalling, .reasoning, .vision])
+    }
     var executorConfiguration: Executor.Configuration { .init(brain: brain) }
 
     nonisolated(nonsending) func tokenCount(for transcriptEntries: some Collection<Transcript.Entry>) async throws -> Int {

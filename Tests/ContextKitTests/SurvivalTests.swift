@@ -295,7 +295,7 @@ struct SurvivalTests {
 
     @Test("[D4] a transcript with options that JSON has no numbers for can be saved, with all outputs of tools")
     func numbersThatJSONLacks() throws {
-        let options = GenerationOptions(sampling: .random(probabilityThreshold: .nan), temperature: .infinity)
+        let options = GenerationOptions(samplingMode: .random(probabilityThreshold: .nan), temperature: .infinity)
         let entries: [Transcript.Entry] = [
             .prompt(.init(segments: [.text(.init(content: "Pay."))], options: options)),
             .toolOutput(.init(id: "1", toolName: "Payment", segments: [.text(.init(content: "paid 100"))])),
@@ -303,7 +303,7 @@ struct SurvivalTests {
         let data = try JSONEncoder().encode(Transcript(entries: entries))
         let decoded = try JSONDecoder().decode(Transcript.self, from: data)
         #expect(decoded.map(\.description) == entries.map(\.description))
-        let turn = Turn(number: 0, prompt: "Pay.", date: nil, entries: entries).encodable
+        let turn = Turn(number: 0, prompt: "Pay.", date: nil, entries: entries).storable
         #expect(turn.entries.map(\.description) == entries.map(\.description))
     }
 }

@@ -29,11 +29,9 @@ struct DefaultModelTests {
             The council wants to turn the old railway line into a cycle path. Some residents fear for their gardens, others cannot wait \
             to ride to work without traffic.
             """
-        let selected = ModelStore.selectedModel
-        defer { ModelStore.selectedModel = selected }
-        ModelStore.selectedModel = ModelCatalogue.standard.name
-        let tagging = SystemLanguageModel(useCase: .contentTagging)
-        let general = SystemLanguageModel.default.localModel
+        let path = ModelStore.path(of: ModelCatalogue.standard.name)
+        let tagging = SystemLanguageModel(file: path, useCase: .contentTagging)
+        let general = SystemLanguageModel(file: path).localModel
         let lease = try await tagging.localModel.lease()
         let loaded = lease.model
         #expect(try await tagging.localModel.adapter(for: loaded) != nil)

@@ -53,7 +53,7 @@ struct GuidedTests {
     /// `FM_VALUES=1000` checks as many values as the test with the random model, which takes minutes, and `FM_MODEL` chooses the model.
     @Test("[B2] values of a real model satisfy all guides, with a limit of tokens and without") func realModel() async throws {
         let count = ProcessInfo.processInfo.environment["FM_VALUES"].flatMap { Int($0) } ?? Guided.all.count
-        let model = GGUFLanguageModel(url: URL(fileURLWithPath: ModelStore.systemModelPath), contextSize: 1024)
+        let model = GGUFLanguageModel(url: URL(fileURLWithPath: ModelStore.defaultModelPath), contextSize: 1024)
         // Eight at once share each pass through the weights.
         await withTaskGroup(of: Void.self) { group in
             for seed in 0..<count {

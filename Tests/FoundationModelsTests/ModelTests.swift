@@ -374,7 +374,7 @@ struct ModelTests {
             return details.debugDescription.contains(path) && details.debugDescription.contains("XDG_CACHE_HOME")
         }
         // Only the model that is loaded decides: the configuration has no adapter, and making it writes nothing.
-        #expect(SystemLanguageModel(useCase: .contentTagging).localModel.adapter == ModelStore.selectedAdapter)
+        #expect(SystemLanguageModel(useCase: .contentTagging).localModel.adapter == nil)
     }
 
     @Test("[G] a model file that was replaced is read again")

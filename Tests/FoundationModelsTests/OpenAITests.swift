@@ -1,114 +1,8 @@
 import Foundation
 import FoundationModels
 import FoundationModelsOpenAI
-import NIOCore
-import NIOPosix
-import Synchronization
 import TestSupport
 import Testing
-
-/// A local server that responds to requests with predefined responses, in order, and refuses messages as strict servers do.
-private final class Server: Sendable {
-    struct Answer: Sendable {
-        var status = "200 OK"
-        var headers = ""
-        var body = ""
-        /// Keeps the connection open after the response, without sending more data.
-        var hangs = false
-    }
-
-    private let log: Log
-    private let channel: any Channel
-
-    var url: String { "http://127.0.0.1:\(channel.localAddress?.port ?? 0)/v1" }
-    var requests: [String] { log.requests.map(\.body) }
-    /// The paths of the requests with their queries.
-    var targets: [String] { log.requests.map(\.target) }
-
-    init(_ answers: [Answer]) async throws {
-        let log = Log(answers)
-        self.log = log
-        channel = try await ServerBootstrap(group: MultiThreadedEventLoopGroup.singleton)
-            .childChannelInitializer { $0.pipeline.addHandler(Handler { log.answer($0, $1) }) }
-            .bind(host: "127.0.0.1", port: 0).get()
-    }
-
-    deinit { channel.close(promise: nil) }
-
-    private final class Log: Sendable {
-        private let state: Mutex<(answers: [Answer], requests: [(target: String, body: String)])>
-
-        init(_ answers: [Answer]) { state = Mutex((answers, [])) }
-        var requests: [(target: String, body: String)] { state.withLock { $0.requests } }
-
-        func answer(_ target: String, _ body: String) -> Answer {
-            state.withLock { state in
-                state.requests.append((target, body))
-                if let objection = Self.objection(to: body) {
-                    return Answer(status: "400 Bad Request", body: "{\"error\":{\"message\":\"\(objection)\"}}")
-                }
-                return state.answers.isEmpty ? Answer(status: "500 No response left") : state.answers.removeFirst()
-            }
-        }
-
-        /// What servers with strict templates object to; nil for messages that all servers accept.
-        private static func objection(to body: String) -> String? {
-            struct Request: Decodable {
-                struct Message: Decodable {
-                    struct Call: Decodable { var id: String }
-                    var role: String
-                    var tool_calls: [Call]?
-                    var tool_call_id: String?
-                }
-                var messages: [Message]
-            }
-            guard let request = try? JSONDecoder().decode(Request.self, from: Data(body.utf8)) else { return "no messages" }
-            var last = ""
-            var open: Set<String> = []
-            for message in request.messages {
-                if message.role != "tool", !open.isEmpty { return "calls without outputs" }
-                switch message.role {
-                case "system" where last.isEmpty: break
-                case "user", "assistant":
-                    if message.role == last { return "two messages of the role \(last) in a row" }
-                    open = Set((message.tool_calls ?? []).map(\.id))
-                case "tool":
-                    if open.remove(message.tool_call_id ?? "") == nil { return "an output without its call" }
-                default: return "the role \(message.role) after \(last)"
-                }
-                last = message.role
-            }
-            return open.isEmpty ? nil : "calls without outputs"
-        }
-    }
-
-    private final class Handler: ChannelInboundHandler, @unchecked Sendable {  // Used on its channel's event loop.
-        typealias InboundIn = ByteBuffer
-        typealias OutboundOut = ByteBuffer
-        private var received = ""
-        private let answer: @Sendable (_ target: String, _ body: String) -> Answer
-
-        init(_ answer: @escaping @Sendable (String, String) -> Answer) { self.answer = answer }
-
-        func channelRead(context: ChannelHandlerContext, data: NIOAny) {
-            received += String(buffer: unwrapInboundIn(data))
-            guard let end = received.range(of: "\r\n\r\n") else { return }
-            let header = received[..<end.lowerBound].lowercased()
-            let length =
-                header.split(separator: "\r\n").first { $0.hasPrefix("content-length:") }
-                .flatMap { Int($0.dropFirst(15).trimmingCharacters(in: .whitespaces)) } ?? 0
-            let body = String(received[end.upperBound...])
-            guard body.utf8.count >= length else { return }
-            let target = received.split(separator: " ", maxSplits: 2).dropFirst().first ?? ""
-            let answer = answer(String(target), body)
-            received = ""
-            let text =
-                "HTTP/1.1 \(answer.status)\r\nContent-Type: text/event-stream\r\nConnection: close\r\n\(answer.headers)\r\n\(answer.body)"
-            context.writeAndFlush(wrapOutboundOut(ByteBuffer(string: text)), promise: nil)
-            if !answer.hangs { context.close(promise: nil) }
-        }
-    }
-}
 
 struct OpenAITests {
     private static func events(_ deltas: [String], usage: String? = nil, finish: String = "stop") -> String {
@@ -119,7 +13,7 @@ struct OpenAITests {
     }
 
     private func session(
-        _ server: Server, tools: [any Tool] = [], timeout: Duration = .seconds(10)
+        _ server: ChatServer, tools: [any Tool] = [], timeout: Duration = .seconds(10)
     ) -> LanguageModelSession {
         LanguageModelSession(
             model: OpenAILanguageModel(name: "m", url: server.url, apiKey: "k", timeout: timeout), tools: tools,
@@ -127,7 +21,7 @@ struct OpenAITests {
     }
 
     @Test("text is streamed, usage is as the server reports it, options are sent") func text() async throws {
-        let server = try await Server([
+        let server = try await ChatServer([
             .init(
                 body: Self.events(
                     ["{\"content\":\"Hel\"}", "{\"content\":\"lo é\"}"],
@@ -156,8 +50,8 @@ struct OpenAITests {
             {"error":{"message":"Unsupported parameter: 'max_tokens'.","type":"invalid_request_error","param":"max_tokens",
             "code":"unsupported_parameter"}}
             """
-        let answer = Server.Answer(body: Self.events(["{\"content\":\"Yes.\"}"]))
-        let server = try await Server([answer, .init(status: "400 Bad Request", body: rejection), answer, answer])
+        let answer = ChatServer.Answer(body: Self.events(["{\"content\":\"Yes.\"}"]))
+        let server = try await ChatServer([answer, .init(status: "400 Bad Request", body: rejection), answer, answer])
         let session = session(server, tools: [Weather()])
         #expect(try await session.respond(to: "One").content == "Yes.")
         let limit = GenerationOptions(maximumResponseTokens: 5)
@@ -169,7 +63,7 @@ struct OpenAITests {
         }
         #expect(names == [[], ["max_tokens"], ["max_completion_tokens"], ["max_completion_tokens"]])
         let other = rejection.replacingOccurrences(of: "max_tokens", with: "tools")
-        let strict = try await Server([.init(status: "400 Bad Request", body: other)])
+        let strict = try await ChatServer([.init(status: "400 Bad Request", body: other)])
         await #expect(throws: OpenAILanguageModel.ServerError.self) { try await self.session(strict).respond(to: "Hi") }
     }
 
@@ -179,7 +73,7 @@ struct OpenAITests {
     }
 
     @Test("the schema is sent to the server, and the structured response is parsed") func structured() async throws {
-        let server = try await Server([
+        let server = try await ChatServer([
             .init(
                 body: Self.events([
                     "{\"content\":\"{\\\"name\\\": \\\"Oslo\\\",\"}", "{\"content\":\" \\\"people\\\": 700000}\"}",
@@ -192,6 +86,29 @@ struct OpenAITests {
         #expect(try format.value(String.self, forProperty: "type") == "json_schema")
     }
 
+    @Test("a server that does not know json_schema gets the schema as json_object, once for all sessions of a model")
+    func objectFormat() async throws {
+        // As llama-cpp-python says it.
+        let rejection = #"""
+            {"error":{"type":"internal_server_error",
+            "message":"[{'loc': ('body', 'response_format', 'type'), 'msg': \"Input should be 'text' or 'json_object'\"}]"}}
+            """#
+        let answer = ChatServer.Answer(body: Self.events(["{\"content\":\"{\\\"name\\\":\\\"Oslo\\\",\\\"people\\\":7}\"}"]))
+        let server = try await ChatServer([.init(status: "500 Internal Server Error", body: rejection), answer, answer])
+        let model = OpenAILanguageModel(name: "m", url: server.url)
+        for _ in 1...2 {
+            let session = LanguageModelSession(model: model)
+            #expect(try await session.respond(to: "A city", generating: City.self).content.people == 7)
+        }
+        let formats = try server.requests.map {
+            try GeneratedContent(json: $0).value(GeneratedContent.self, forProperty: "response_format")
+        }
+        #expect(
+            try formats.map { try $0.value(String.self, forProperty: "type") } == ["json_schema", "json_object", "json_object"])
+        let schema = try formats[1].value(GeneratedContent.self, forProperty: "schema")
+        #expect(try schema.value(String.self, forProperty: "type") == "object")
+    }
+
     struct Weather: Tool {
         let description = "Tells the weather."
         @Generable struct Arguments { var city: String }
@@ -199,7 +116,7 @@ struct OpenAITests {
     }
 
     @Test("tool calls that arrive in parts are run, and their outputs are sent with their ids") func tools() async throws {
-        let server = try await Server([
+        let server = try await ChatServer([
             .init(
                 body: Self.events(
                     [
@@ -238,7 +155,7 @@ struct OpenAITests {
     @Test("a text and the calls after it are one message") func textBeforeCalls() async throws {
         let call =
             "{\"tool_calls\":[{\"index\":0,\"id\":\"c1\",\"function\":{\"name\":\"Weather\",\"arguments\":\"{\\\"city\\\":\\\"Rome\\\"}\"}}]}"
-        let server = try await Server([
+        let server = try await ChatServer([
             .init(body: Self.events(["{\"content\":\"Let me look.\"}", call], finish: "tool_calls")),
             .init(body: Self.events(["{\"content\":\"Sunny.\"}"])),
         ])
@@ -252,7 +169,7 @@ struct OpenAITests {
 
     @Test("prompts without responses are joined, and outputs whose calls are gone are left out") func oddTranscript() async throws
     {
-        let server = try await Server([.init(body: Self.events(["{\"content\":\"Yes.\"}"]))])
+        let server = try await ChatServer([.init(body: Self.events(["{\"content\":\"Yes.\"}"]))])
         func text(_ text: String) -> [Transcript.Segment] { [.text(.init(content: text))] }
         let transcript = Transcript(entries: [
             .instructions(.init(segments: text("Be brief."), toolDefinitions: [])),
@@ -270,7 +187,7 @@ struct OpenAITests {
 
     @Test("a query of the address stays at its end", arguments: ["", "/", "?api-version=1&key=a%20b", "/?api-version=1"])
     func query(end: String) async throws {
-        let server = try await Server([.init(body: Self.events(["{\"content\":\"Yes.\"}"]))])
+        let server = try await ChatServer([.init(body: Self.events(["{\"content\":\"Yes.\"}"]))])
         let session = LanguageModelSession(model: OpenAILanguageModel(name: "m", url: server.url + end))
         #expect(try await session.respond(to: "Hi").content == "Yes.")
         #expect(server.targets == ["/v1/chat/completions" + end.drop { $0 == "/" }])
@@ -281,7 +198,7 @@ struct OpenAITests {
         func json(_ text: String) -> [String] { ["{\"content\":\"\(text.replacing("\"", with: "\\\""))\"}"] }
         let whole = "{\"name\":\"Oslo\",\"people\":7}"
         let call = "{\"tool_calls\":[{\"index\":0,\"id\":\"c1\",\"function\":{\"name\":\"Weather\",\"arguments\":\"{\\\"ci\"}}]}"
-        let server = try await Server([
+        let server = try await ChatServer([
             .init(body: Self.events(json("One two"), usage: usage, finish: "length")),
             .init(body: Self.events(json("One") + json(" two"), finish: "length")),
             .init(body: Self.events(json("One two"), usage: usage)),
@@ -313,8 +230,8 @@ struct OpenAITests {
 
     @Test("[G] rate limit, refusal, context size, content filter, API key, timeout: each has its own error")
     func errors() async throws {
-        func failure(_ answer: Server.Answer, timeout: Duration = .seconds(10)) async throws -> any Error {
-            let server = try await Server([answer])
+        func failure(_ answer: ChatServer.Answer, timeout: Duration = .seconds(10)) async throws -> any Error {
+            let server = try await ChatServer([answer])
             do {
                 try await session(server, timeout: timeout).respond(to: "Hi")
                 return CancellationError()
@@ -389,15 +306,27 @@ struct OpenAITests {
         await #expect(throws: PrivateCloudComputeLanguageModel.Error.self) {
             try await LanguageModelSession(model: model).respond(to: "Hi")
         }
-        let server = try await Server([.init(body: Self.events(["{\"content\":\"From afar.\"}"]))])
+        let server = try await ChatServer([.init(body: Self.events(["{\"content\":\"From afar.\"}"]))])
         OpenAILanguageModel(name: "m", url: server.url).answerForPrivateCloudCompute(contextSize: 1000)
         #expect(model.isAvailable)
         #expect(try await model.contextSize == 1000)
         #expect(try await LanguageModelSession(model: model).respond(to: "Hi").content == "From afar.")
     }
 
+    @Test("the sessions of a model do not wait for each other", .timeLimit(.minutes(1))) func manySessions() async throws {
+        let count = 20
+        let server = try await ChatServer(Array(repeating: .init(body: "", hangs: true), count: count))
+        let model = OpenAILanguageModel(name: "m", url: server.url)
+        let tasks = (1...count).map { number in
+            Task { try await LanguageModelSession(model: model).respond(to: "Number \(number)").content }
+        }
+        await eventually { server.requests.count == count }
+        for task in tasks { task.cancel() }
+        for task in tasks { _ = await task.result }
+    }
+
     @Test("cancelling closes the connection and frees the session", .timeLimit(.minutes(1))) func cancellation() async throws {
-        let server = try await Server([
+        let server = try await ChatServer([
             .init(body: "data: {\"choices\":[{\"delta\":{\"content\":\"One \"}}]}\n\n", hangs: true)
         ])
         let session = session(server)

@@ -46,7 +46,7 @@ import Testing
 
     /// The responses are the same whether or not forced tokens are batched, and many tokens are forced.
     @Test func fastForwardChangesNothing() async throws {
-        let model = try await LoadedModel.load(path: ModelStore.systemModelPath, defaults: ModelCatalogue.defaults)
+        let model = try await LoadedModel.load(path: ModelStore.defaultModelPath, defaults: ModelCatalogue.defaults)
         var forced = 0
         var total = 0
         for schema in Self.schemas {
@@ -65,7 +65,7 @@ import Testing
     }
 
     @Test func everyBudgetGivesAValidDocument() async throws {
-        let model = try await LoadedModel.load(path: ModelStore.systemModelPath, defaults: ModelCatalogue.defaults)
+        let model = try await LoadedModel.load(path: ModelStore.defaultModelPath, defaults: ModelCatalogue.defaults)
         let schema = Self.schemas[0]
         let checker = SchemaChecker(try JSONParser.parse(schema))
         var needed = 0
@@ -92,7 +92,7 @@ import Testing
 
     /// Logits that are computed for a few candidates only equal those of the whole output head.
     @Test func fewLogitsAreTheSame() async throws {
-        let file = try GGUFFile(path: ModelStore.systemModelPath)
+        let file = try GGUFFile(path: ModelStore.defaultModelPath)
         let model = try NeuralModel(file: file, pool: WorkerPool(threads: 1))
         let cache = try KVCache(shape: model.shape, capacity: 64)
         try model.forward([1, 100, 200], cache: cache)
@@ -107,7 +107,7 @@ import Testing
 
     /// A request that is cancelled while a token is processed ends with this token.
     @Test func cancellationEndsWithinOneToken() async throws {
-        let model = try await LoadedModel.load(path: ModelStore.systemModelPath, defaults: ModelCatalogue.defaults)
+        let model = try await LoadedModel.load(path: ModelStore.defaultModelPath, defaults: ModelCatalogue.defaults)
         let grammar = try Grammar(
             .schema(try JSONParser.parse("{\"type\":\"string\",\"minLength\":400}")), vocabulary: await model.grammarVocabulary)
         let tokens = try model.tokens(for: ChatPrompt([ChatMessage(role: .user, content: "Write.")]))

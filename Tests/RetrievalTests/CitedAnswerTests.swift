@@ -189,6 +189,43 @@ struct CitedAnswerTests {
         #expect(!invented.isInDocuments && invented.sources.isEmpty && invented.dropped.count == 1)
     }
 
+    @Test("the passages follow from the model's window, and a window without room for them is an error") func window()
+        async throws
+    {
+        #expect(CitedAnswer.passageTokens(contextSize: 4_096) == 1_228)
+        #expect(CitedAnswer.passageTokens(contextSize: 1_000) == 250 && CitedAnswer.passageTokens(contextSize: 700) == 0)
+        #expect(CitedAnswer.passageTokens(contextSize: 4_096, responseTokens: 3_000) == 746)
+        let folder = try TemporaryFolder()
+        let index = try await SearchIndex(url: folder.url.appendingPathComponent("test.index"), model: WordEmbedder())
+        let text = "Passports are renewed at the town hall."
+        try await index.add(ExtractedText(text, format: .plain), path: "travel.txt")
+        let statement = GeneratedContent(properties: ["passage": "1", "statement": text])
+        let step = ScriptedLanguageModel.Step.content(GeneratedContent(properties: ["statements": [statement]]))
+        let recorder = RecordingLanguageModel(ScriptedLanguageModel([step], contextSize: 1_000))
+        let answer = try await CitedAnswer(question: Self.question, from: index, model: recorder)
+        #expect(answer.text == "\(text) [1]")
+        // A recording is replayed.
+        let replay = ScriptedLanguageModel(recorder.recording, contextSize: 1_000)
+        #expect(try await CitedAnswer(question: Self.question, from: index, model: replay).text == answer.text)
+        await #expect(throws: RetrievalError.noRoom(contextSize: 700, responseTokens: 400)) {
+            try await CitedAnswer(question: Self.question, from: index, model: ScriptedLanguageModel([step], contextSize: 700))
+        }
+        // Who names a number has it.
+        let small = ScriptedLanguageModel([step], contextSize: 700)
+        #expect(try await CitedAnswer(question: Self.question, from: index, tokens: 100, model: small).isInDocuments)
+    }
+
+    @Test("the list of sources has places and headings") func sources() async throws {
+        let context = try await context()
+        let travel = try number(of: "travel.md", in: context)
+        let result = try await answer(context, [("\(travel)", "Passports are renewed at the town hall.")])
+        #expect(
+            result.textWithSources
+                == "Passports are renewed at the town hall. [\(travel)]\n\nSources\n  [\(travel)] travel.md:3  Travel")
+        let none = try await answer(context, [("none", nil)])
+        #expect(none.textWithSources == CitedAnswer.notInDocuments)
+    }
+
     @Test func withoutPassagesTheModelIsNotAsked() async throws {
         let folder = try TemporaryFolder()
         let index = try await SearchIndex(url: folder.url.appendingPathComponent("test.index"), model: WordEmbedder())

@@ -1,5 +1,4 @@
 import Foundation
-import Synchronization
 import TestSupport
 import Testing
 
@@ -34,47 +33,47 @@ struct ExtractedTextTests {
         #expect(document.blocks.map(\.line) == [1, 4, 8, 15])
     }
 
-    @Test("a PDF file whose text is too large, or that needs too much, is an error") func hostilePDF() throws {
-        let folder = FileManager.default.temporaryDirectory.appendingPathComponent(UUID().uuidString)
-        try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
-        defer { try? FileManager.default.removeItem(at: folder) }  // the system removes what is left
-        func program(_ body: String) throws -> String {
-            let file = folder.appendingPathComponent(UUID().uuidString)
-            try Data("#!/bin/sh\n\(body)\n".utf8).write(to: file)
-            try FileManager.default.setAttributes([.posixPermissions: 0o755], ofItemAtPath: file.path)
-            return file.path
+    /// A folder with a script in place of the program that reads PDF files.
+    private func program(_ body: String, in folder: TemporaryFolder) throws -> String {
+        let name = UUID().uuidString
+        try folder.write(name, "#!/bin/sh\ncd \"$(dirname \"$0\")\"\n\(body)\n")
+        let path = folder.url.appendingPathComponent(name).path
+        try FileManager.default.setAttributes([.posixPermissions: 0o755], ofItemAtPath: path)
+        return path
+    }
+
+    @Test("a PDF file whose text is too large, or that needs too much, is an error") func hostilePDF() async throws {
+        let folder = try TemporaryFolder()
+        let file = folder.url.appendingPathComponent("a.pdf")
+        func text(_ body: String) async throws -> ExtractedText {
+            try await PDFText.extracted(file, program: program(body, in: folder))
         }
-        let file = folder.appendingPathComponent("a.pdf")
-        func text(_ body: String) throws -> ExtractedText {
-            try PDFText.extracted(file, program: program(body), reader: ReadingProgram())
+        func reason(_ body: String) async throws -> String {
+            let error = await #expect(throws: RetrievalError.self) { try await text(body) }
+            guard case .unreadable(file.path, let reason)? = error else { return "\(error as Any)" }
+            return reason
         }
-        #expect(try text("echo Hello.").blocks.map(\.text) == ["Hello."])
-        #expect(throws: RetrievalError.self) { try text("exec cat /dev/zero") }
-        #expect(throws: RetrievalError.self) { try text("kill -KILL $$") }
-        #expect(throws: RetrievalError.self) { try text("exit 3") }
-        #expect(try text("true").isEmpty)
+        let pages = try await text("printf 'Hello.\\fSecond page.\\f'").blocks
+        #expect(pages.map(\.text) == ["Hello.", "Second page."] && pages.map(\.page) == [1, 2])
+        #expect(try await reason("exec cat /dev/zero").contains("64 MB"))
+        #expect(try await reason("kill -KILL $$").contains("time or memory"))
+        #expect(try await reason("exit 3").contains("damaged"))
+        let missing = await #expect(throws: RetrievalError.self) {
+            try await PDFText.extracted(file, program: "/nowhere/pdftotext")
+        }
+        #expect(missing?.description.contains("poppler-utils") == true)
+        #expect(try await text("true").isEmpty)
     }
 
     @Test("programs that read PDF files and never end block no other task, and end with theirs", .timeLimit(.minutes(1)))
     func endlessPDF() async throws {
         let folder = try TemporaryFolder()
         // The second process has the pipe too.
-        try folder.write(
-            "endless",
-            """
-            #!/bin/sh
-            cd "$(dirname "$0")"
-            echo >$$.pid
-            sleep 100000
-            """)
-        let program = folder.url.appendingPathComponent("endless").path
-        try FileManager.default.setAttributes([.posixPermissions: 0o755], ofItemAtPath: program)
+        let program = try program("echo >$$.pid\nsleep 100000\n:", in: folder)
         let file = folder.url.appendingPathComponent("a.pdf")
         // More than there are threads for tasks.
         let count = ProcessInfo.processInfo.activeProcessorCount + 1
-        let tasks = (0..<count).map { _ in
-            Task.detached { try await ReadingProgram.run { try PDFText.extracted(file, program: program, reader: $0) } }
-        }
+        let tasks = (0..<count).map { _ in Task.detached { try await PDFText.extracted(file, program: program) } }
         defer { for task in tasks { task.cancel() } }
         func started() throws -> [pid_t] {
             try FileManager.default.contentsOfDirectory(atPath: folder.url.path).filter { $0.hasSuffix(".pid") }
@@ -86,48 +85,16 @@ struct ExtractedTextTests {
         for process in try started() { await eventually { kill(process, 0) != 0 } }
     }
 
-    @Test(
-        "a program that has written everything is not killed any more: its number may soon be that of another",
-        .timeLimit(.minutes(1)))
-    func writtenPDF() async throws {
+    @Test("a program is not started for a task that was cancelled before") func cancelledPDF() async throws {
         let folder = try TemporaryFolder()
-        // It ends when there is a file “go”.
-        try folder.write(
-            "slow",
-            """
-            #!/bin/sh
-            cd "$(dirname "$0")"
-            echo >begun
-            echo text
-            exec >&-
-            while [ ! -e go ]; do sleep 0.01; done
-            """)
-        let program = folder.url.appendingPathComponent("slow").path
-        try FileManager.default.setAttributes([.posixPermissions: 0o755], ofItemAtPath: program)
+        let program = try program("echo >begun", in: folder)
         let file = folder.url.appendingPathComponent("a.pdf")
-        let handed = Mutex<ReadingProgram?>(nil)
-        let work = Task.detached {
-            try await ReadingProgram.run { reader in
-                handed.withLock { $0 = reader }
-                return try PDFText.extracted(file, program: program, reader: reader)
-            }
+        let task = Task {
+            withUnsafeCurrentTask { $0?.cancel() }
+            return try await PDFText.extracted(file, program: program)
         }
-        defer { work.cancel() }
-        let begun = folder.url.appendingPathComponent("begun").path
-        await eventually { FileManager.default.fileExists(atPath: begun) }
-        let reader = try #require(handed.withLock { $0 })
-        await eventually { !reader.isRunning }
-        reader.end()
-        try folder.write("go", "")
-        #expect(try await work.value.blocks.map(\.text) == ["text"])
-    }
-
-    @Test("a program that was cancelled before it began is not started") func cancelledPDF() async throws {
-        let reader = ReadingProgram()
-        reader.end()
-        #expect(throws: CancellationError.self) {
-            try PDFText.extracted(URL(filePath: "/nowhere.pdf"), program: "/bin/echo", reader: reader)
-        }
+        await #expect(throws: CancellationError.self) { try await task.value }
+        #expect(!FileManager.default.fileExists(atPath: folder.url.appendingPathComponent("begun").path))
     }
 
     @Test func html() {
@@ -258,16 +225,19 @@ struct ExtractedTextTests {
         #expect(ExtractedText("", format: .plain).blocks.isEmpty)
     }
 
-    @Test func unreadable() throws {
+    @Test func unreadable() async throws {
         let folder = FileManager.default.temporaryDirectory.appendingPathComponent(UUID().uuidString)
         try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
         defer { try? FileManager.default.removeItem(at: folder) }  // the system removes what is left
         let binary = folder.appendingPathComponent("a.txt")
         try Data([0x61, 0, 0x62]).write(to: binary)
-        #expect(throws: RetrievalError.unreadable(file: binary.path, reason: "it is not UTF-8 text")) {
-            try ExtractedText(contentsOf: binary)
+        await #expect(throws: RetrievalError.unreadable(file: binary.path, reason: "it is not UTF-8 text")) {
+            try await ExtractedText(contentsOf: binary)
         }
-        #expect(throws: RetrievalError.self) { try ExtractedText(contentsOf: folder.appendingPathComponent("b.bin")) }
-        #expect(throws: RetrievalError.self) { try ExtractedText(contentsOf: folder.appendingPathComponent("missing.md")) }
+        for name in ["b.bin", "missing.md"] {
+            await #expect(throws: RetrievalError.self) {
+                try await ExtractedText(contentsOf: folder.appendingPathComponent(name))
+            }
+        }
     }
 }

@@ -110,6 +110,24 @@ package struct TinyModel {
 
     package func file() throws -> TemporaryFile { try TemporaryFile(builder().bytes()) }
 
+    /// A low-rank adapter with random values that fits all models of this size, and changes greedy answers.
+    package func adapter(seed: UInt64, architecture: String = "llama") -> GGUFBuilder {
+        let rank = 4
+        var random = SeededGenerator(seed)
+        var builder = GGUFBuilder()
+        builder.metadata = [
+            ("general.type", .string("adapter")), ("adapter.type", .string("lora")),
+            ("general.architecture", .string(architecture)), ("adapter.lora.alpha", .float32(64)),
+        ]
+        for layer in 0..<layers {
+            for (half, shape) in [("lora_a", [feedForward, rank]), ("lora_b", [rank, width])] {
+                let values = Self.randomBlocks(.f32, shape[0] * shape[1], &random)
+                builder.tensors.append(("blk.\(layer).ffn_down.weight.\(half)", .f32, shape, values))
+            }
+        }
+        return builder
+    }
+
     /// Random blocks of a tensor type whose values have the magnitude of trained weights.
     package static func randomBlocks(_ type: TensorType, _ count: Int, _ random: inout SeededGenerator) -> [UInt8] {
         func half(_ range: ClosedRange<Float>) -> [UInt8] {

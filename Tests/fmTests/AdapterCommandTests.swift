@@ -97,6 +97,12 @@ struct AdapterCommandTests {
         #expect(try !run("play", prompts, "--once", "--max-tokens", "6", "--adapter", "none").output.contains("the thing"))
         #expect(try run("play", "x.swift", "--adapter", "rows").status == 64)
 
+        for window in [[], ["--context", "256"]] {
+            let chat = try commands.fm(
+                ["chat", "-g", "--max-tokens", "6"] + window, input: "number 7\n", environment: folder.environment)
+            #expect(chat.output.contains("the thing"), "\(chat)")
+        }
+
         let rows = folder.path("learned.jsonl")
         #expect(try fm(folder, "distill", prompts, "--max-tokens", "6", "--out", rows).status == 0)
         #expect(try String(contentsOfFile: rows, encoding: .utf8).contains(#""number 7"}"#))

@@ -35,10 +35,10 @@ public struct SplitToolCall<T: Tool>: Sendable where T.Output: Sendable {
             throw LanguageModelSession.ToolCallError(tool: tool, underlyingError: error)
         }
         let answerer = LanguageModelSession(model: model, instructions: instructions)
-        let found = output
+        let result = output
         response = try await answerer.respond(options: options) {
             ModelPrompts.outputHeading(tool.name)
-            found
+            result
             ModelPrompts.answerWithOutput(prompt)
         }
     }

@@ -1,10 +1,5 @@
-import Foundation
 import FoundationModels
 internal import TokenCounts
-
-#if canImport(FoundationModelsGGUF)
-import FoundationModelsGGUF
-#endif
 
 extension TokenCounting {
     /// The number of tokens of a text as one message.
@@ -35,27 +30,5 @@ extension TokenCounting {
         of whole: [Transcript.Entry], without rest: [Transcript.Entry]
     ) async throws -> PartCounts {
         PartCounts(whole: try await tokenCount(ofContext: whole), rest: try await tokenCount(ofContext: rest))
-    }
-}
-
-/// Saves what a model has computed for a conversation, and reads it again.
-struct KVCacheStore: Sendable {
-    var save: @Sendable ([Transcript.Entry], URL) async throws -> Void
-    var restore: @Sendable (URL) async throws -> Void
-}
-
-extension TokenCounting {
-    /// Nil for models that do not run in this process.
-    var kvCacheStore: KVCacheStore? {
-        #if canImport(FoundationModelsGGUF)
-        guard let file = self as? GGUFLanguageModel ?? (self as? SystemLanguageModel).map({ GGUFLanguageModel($0) }) else {
-            return nil
-        }
-        return KVCacheStore(
-            save: { _ = try await file.saveKVCache(for: $0, to: $1) },
-            restore: { _ = try await file.restoreKVCache(from: $0) })
-        #else
-        return nil
-        #endif
     }
 }

@@ -190,7 +190,7 @@ final class PostgreSQLArchiveStore: ArchiveStore {
     /// Number, prompt, date and checksum.
     private static func parameters(_ turn: TurnRow) -> [PostgreSQLConnection.Parameter] {
         [
-            integer(turn.number.map { Int64($0) }), bytes(turn.prompt), turn.asked.map { .double($0) } ?? .null,
+            integer(turn.number.map { Int64($0) }), bytes(turn.prompt), turn.date.map { .double($0) } ?? .null,
             integer(turn.checksum),
         ]
     }
@@ -246,7 +246,7 @@ final class PostgreSQLArchiveStore: ArchiveStore {
             let turns = try (0..<rows.count).map { row in
                 TurnRow(
                     number: rows.integer(row, 0).map { Int($0) }, prompt: try rows.bytes(row, 1), entries: try rows.bytes(row, 2),
-                    asked: rows.double(row, 3), checksum: rows.integer(row, 4))
+                    date: rows.double(row, 3), checksum: rows.integer(row, 4))
             }
             return (turns, last.integer(0, 0).map { Int($0) })
         }

@@ -8,7 +8,7 @@ import ModelPrompts
 struct AnswerCheck {
     private let odds: AnswerOdds
 
-    /// - Returns: nil for models that do not run on this machine.
+    /// - Returns: nil for models that do not run on this machine: the probabilities of words are not known of them.
     init?(model: some LanguageModel) {
         guard let odds = AnswerOdds(model: model, instructions: ModelPrompts.answerCheckInstructions) else { return nil }
         self.odds = odds

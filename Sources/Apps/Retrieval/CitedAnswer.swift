@@ -5,17 +5,20 @@ import ModelPrompts
 /// An answer from documents, whose statements name the passages that they are from and have been checked against them.
 ///
 /// ```swift
-/// let answer = try await CitedAnswer(question: question, from: index, tokens: 1500)
+/// let answer = try await CitedAnswer(question: question, from: index)
 /// print(answer.text)  // “Passports are renewed at the town hall. [2]”, or “The documents do not say.”
-/// for source in answer.sources { print(source.number, source.place) }
+/// print(answer.textWithSources)  // the same, and a list of sources
 /// ```
 ///
 /// The model first chooses a passage, or none, and then writes a statement. A statement is kept if its numbers, its names and
 /// most of its other words are in that passage or in the question. If they are in exactly one other passage instead, the citation
 /// is corrected; otherwise the statement is left out. The check compares words: it finds invented facts and wrong citations, but
-/// not statements that say the opposite of a passage in the same words. At the end, models that run on this machine are asked whether
-/// the answer answers the question. If that is unlikely, or no passage was chosen, they answer once more in words, which is checked in the
-/// same way; if that is unlikely to be an answer too, the documents do not say.
+/// not statements that say the opposite of a passage in the same words. At the end, models that run on this machine, guarded and recorded
+/// ones too, are asked whether the answer answers the question. If that is unlikely, or no passage was chosen, they answer once more in
+/// words, which is checked in the same way; if that is unlikely to be an answer too, the documents do not say.
+///
+/// The probabilities of “yes” and “no” that this takes are not known of models on servers, scripted ones, and those of an app's own. They
+/// are asked once, and what the check of words keeps is the answer: more answers to questions that the documents do not answer remain.
 public struct CitedAnswer: Sendable, Codable {
     /// A part of the answer, of one or two sentences.
     public struct Statement: Sendable, Codable, Equatable {
@@ -48,6 +51,9 @@ public struct CitedAnswer: Sendable, Codable {
     /// The tokens of the request that wrote the answer, and in its metadata why the model ended there. It is not encoded.
     public internal(set) var usage = Self.noUsage
 
+    /// The most likely answer, with at most ``defaultResponseTokens``.
+    public static let defaultOptions = GenerationOptions(samplingMode: .greedy, maximumResponseTokens: defaultResponseTokens)
+
     private static var noUsage: LanguageModelSession.Usage {
         .init(
             input: .init(totalTokenCount: 0, cachedTokenCount: 0), output: .init(totalTokenCount: 0, reasoningTokenCount: 0))
@@ -67,6 +73,39 @@ public struct CitedAnswer: Sendable, Codable {
         return statements.map { "\($0.text) [\($0.source)]" }.joined(separator: "\n")
     }
 
+    /// The text, and below it a list of the sources with their places and headings if there are any.
+    public var textWithSources: String {
+        guard isInDocuments else { return text }
+        let list = sources.map { source in
+            let headings = source.headings.isEmpty ? "" : "  " + source.headings.joined(separator: " › ")
+            return "  [\(source.number)] \(source.place)\(headings)"
+        }
+        return ([text, "", "Sources"] + list).joined(separator: "\n")
+    }
+
+    /// The maximum number of tokens of a response, unless options say another: enough for three statements. Room that an answer does not
+    /// need is missing for passages.
+    public static let defaultResponseTokens = 400
+
+    /// The number of tokens that instructions, task and schema need, and a question of some length.
+    private static let reservedTokens = 350
+
+    /// How many tokens of passages a window should have: 30 % of it, because small models answer better from a few good passages than from
+    /// many, and at most what the response leaves.
+    ///
+    /// - Parameters:
+    ///   - contextSize: The size of the window in tokens.
+    ///   - responseTokens: The maximum number of tokens of the response.
+    /// - Returns: 0 if there is no room for passages.
+    public static func passageTokens(contextSize: Int, responseTokens: Int = defaultResponseTokens) -> Int {
+        max(0, min(contextSize * 3 / 10, maximumPassageTokens(contextSize: contextSize, responseTokens: responseTokens)))
+    }
+
+    /// How many tokens of passages fit a window with a response; 0 if there is no room for them.
+    package static func maximumPassageTokens(contextSize: Int, responseTokens: Int = defaultResponseTokens) -> Int {
+        max(0, contextSize - responseTokens - reservedTokens)
+    }
+
     /// Answers a question from passages. Without passages, the model is not asked.
     ///
     /// - Parameters:
@@ -75,13 +114,13 @@ public struct CitedAnswer: Sendable, Codable {
     ///   - model: A model that supports guided generation.
     ///   - instructions: Replaces the instructions of the model. An answer in another language than that of the passages does not
     ///     pass the check.
-    ///   - options: How the answer is generated; by default, the most likely one, with at most 400 tokens.
+    ///   - options: How the answer is generated.
     /// - Throws: `LanguageModelError` or another error of the model;
     ///   `GeneratedContent/ParsingError` if its response does not conform to the schema; `CancellationError`.
     public init(
         question: String, from context: RetrievedContext, model: some LanguageModel = SystemLanguageModel.default,
         instructions: String? = nil,
-        options: GenerationOptions = GenerationOptions(samplingMode: .greedy, maximumResponseTokens: 400)
+        options: GenerationOptions = Self.defaultOptions
     ) async throws {
         var drafts: [Draft] = []
         var usage = Self.noUsage
@@ -130,18 +169,25 @@ public struct CitedAnswer: Sendable, Codable {
     /// - Parameters:
     ///   - question: The question.
     ///   - index: The index to search.
-    ///   - tokens: The maximum number of tokens of the passages.
-    ///   - search: How to search; nil for the options of ``RetrievedContext``.
-    ///   - model: A model that supports guided generation. It counts the tokens if it runs on this machine; otherwise they are estimated.
+    ///   - tokens: The maximum number of tokens of the passages; nil for ``passageTokens(contextSize:responseTokens:)`` of the model's
+    ///     window. The window of a model that does not conform to `TokenCounting` is taken to have 4,096 tokens.
+    ///   - search: How to search; nil for ``SearchOptions/forPrompts``.
+    ///   - model: A model that supports guided generation. If it does not conform to `TokenCounting`, the tokens are estimated.
     ///   - instructions: Replaces the instructions of the model.
-    ///   - options: How the answer is generated; by default, the most likely one, with at most 400 tokens.
+    ///   - options: How the answer is generated.
     /// - Throws: ``RetrievalError``, and the errors of the models.
     public init(
-        question: String, from index: SearchIndex, tokens: Int, search: SearchOptions? = nil,
+        question: String, from index: SearchIndex, tokens: Int? = nil, search: SearchOptions? = nil,
         model: some LanguageModel = SystemLanguageModel.default, instructions: String? = nil,
-        options: GenerationOptions = GenerationOptions(samplingMode: .greedy, maximumResponseTokens: 400)
+        options: GenerationOptions = Self.defaultOptions
     ) async throws {
-        let context = try await RetrievedContext(for: question, from: index, tokens: tokens, options: search, model: model)
+        let counter = TextTokens(model)
+        let window = counter.contextSize ?? 4_096
+        let responseTokens = options.maximumResponseTokens ?? Self.defaultResponseTokens
+        let limit = tokens ?? Self.passageTokens(contextSize: window, responseTokens: responseTokens)
+        if tokens == nil, limit == 0 { throw RetrievalError.noRoom(contextSize: window, responseTokens: responseTokens) }
+        let context = try await RetrievedContext(
+            for: question, from: index, tokens: limit, options: search, count: counter.count)
         try await self.init(question: question, from: context, model: model, instructions: instructions, options: options)
     }
 
@@ -242,6 +288,9 @@ extension CitedAnswer {
 }
 
 extension RetrievedContext.Citation {
+    /// The headings above the first of the passages, the outermost first.
+    public var headings: [String] { passages.first?.headings ?? [] }
+
     /// What the model reads of the passages.
     fileprivate var evidence: String {
         let path = passages.first.map { [$0.path] } ?? []

@@ -1,3 +1,4 @@
+import AsyncLocks
 public import Foundation
 import TextSearch
 
@@ -93,31 +94,29 @@ public struct ExtractedText: Sendable {
     /// says so to people.
     public var isEmpty: Bool { blocks.isEmpty }
 
-    /// Reads a file. Blocks the thread while a program reads a PDF; in a task, use the asynchronous initializer.
-    ///
-    /// - Throws: ``RetrievalError/unreadable(file:reason:)`` if it cannot be read, or its format is unknown.
-    public init(contentsOf url: URL) throws { try self.init(contentsOf: url, reader: ReadingProgram()) }
-
     /// Reads a file on a thread of its own. If the task is cancelled, the program that reads a PDF ends.
     ///
     /// - Throws: ``RetrievalError/unreadable(file:reason:)`` if it cannot be read, or its format is unknown; `CancellationError`.
     public init(contentsOf url: URL) async throws {
-        self = try await ReadingProgram.run { try ExtractedText(contentsOf: url, reader: $0) }
-    }
-
-    init(contentsOf url: URL, reader: ReadingProgram) throws {
         guard let format = Format(fileName: url.lastPathComponent) else {
             throw RetrievalError.unreadable(file: url.path, reason: "its kind is not known")
         }
         if format == .pdf {
-            self = try PDFText.extracted(url, reader: reader)
+            self = try await PDFText.extracted(url)
             return
         }
-        let data: Data
-        do { data = try Data(contentsOf: url) } catch {
-            throw RetrievalError.unreadable(file: url.path, reason: error.localizedDescription)
+        self = try await unlessCancelled {
+            try await onAnotherThread { try ExtractedText(data: Self.data(of: url), format: format, file: url.path) }
         }
-        try self.init(data: data, format: format, file: url.path)
+    }
+
+    /// The contents of a file.
+    ///
+    /// - Parameter name: The name of the file in errors; nil for its path.
+    static func data(of url: URL, name: String? = nil) throws -> Data {
+        do { return try Data(contentsOf: url) } catch {
+            throw RetrievalError.unreadable(file: name ?? url.path, reason: error.localizedDescription)
+        }
     }
 
     /// - Parameter file: The path, for errors.

@@ -12,6 +12,8 @@ public enum RetrievalError: Error, LocalizedError, CustomStringConvertible, Equa
     case otherModel(path: String, indexed: String, current: String)
     /// The index was opened for reading.
     case readOnly(path: String)
+    /// The window of the model has no room for passages beside a response.
+    case noRoom(contextSize: Int, responseTokens: Int)
 
     public var description: String {
         switch self {
@@ -25,6 +27,8 @@ public enum RetrievalError: Error, LocalizedError, CustomStringConvertible, Equa
         case .otherModel(let path, let indexed, let current):
             "The index “\(path)” was built with the embedding model \(indexed), but the current one is \(current). Use that model (--model, FM_EMBEDDER), or build a new index of the documents."
         case .readOnly(let path): "The index “\(path)” was opened for reading only."
+        case .noRoom(let contextSize, let responseTokens):
+            "A response of \(responseTokens) tokens leaves no room for passages in the context window of \(contextSize) tokens. Ask for a shorter response, or use a larger window."
         }
     }
 

@@ -1,5 +1,6 @@
 public import FoundationModels
 import ModelPrompts
+public import TokenCounts
 
 /// The best passages for a question, packed into a token budget, as a text for a prompt.
 ///
@@ -39,16 +40,14 @@ public struct RetrievedContext: Sendable {
     ///   - question: The question.
     ///   - index: The index to search.
     ///   - tokens: The maximum number of tokens of the text.
-    ///   - options: How to search. By default, passages that repeat others are left out.
+    ///   - options: How to search; nil for ``SearchOptions/forPrompts``.
     ///   - neighbours: The number of passages before and after each result that are included if there is room.
     ///   - count: Returns the number of tokens of a text, in the language model that will read it; by default, an estimate.
     public init(
         for question: String, from index: SearchIndex, tokens: Int, options: SearchOptions? = nil, neighbours: Int = 1,
         count: (String) async throws -> Int = TokenEstimate.count
     ) async throws {
-        var search = options ?? SearchOptions()
-        if options == nil { (search.limit, search.diversity) = (24, 0.3) }
-        let results = try await index.search(question, options: search)
+        let results = try await index.search(question, options: options ?? .forPrompts)
         var packing = Packing(limit: tokens)
         for result in results { try await packing.add(result.passage, count: count) }
         if neighbours > 0 {
@@ -63,14 +62,23 @@ public struct RetrievedContext: Sendable {
         omittedCount = results.count { !packing.contains($0.passage) }
     }
 
-    /// Searches an index and packs the results, with the token counts of a model on this machine. For others, the tokens are estimated.
+    /// Searches an index and packs the results, with the token counts of the model that will read them. For models that do not conform to
+    /// `TokenCounting`, the tokens are estimated.
+    ///
+    /// - Parameters:
+    ///   - question: The question.
+    ///   - index: The index to search.
+    ///   - tokens: The maximum number of tokens of the text.
+    ///   - options: How to search; nil for ``SearchOptions/forPrompts``.
+    ///   - neighbours: The number of passages before and after each result that are included if there is room.
+    ///   - model: The model that will read the text.
     public init(
         for question: String, from index: SearchIndex, tokens: Int, options: SearchOptions? = nil, neighbours: Int = 1,
         model: some LanguageModel
     ) async throws {
         try await self.init(
             for: question, from: index, tokens: tokens, options: options, neighbours: neighbours,
-            count: TokenEstimate.counter(of: model))
+            count: TextTokens(model).count)
     }
 
     /// The question with the passages before it, and the request to cite them. Without passages, the request to say that the documents do

@@ -2,6 +2,7 @@ internal import AsyncLocks
 import Embeddings
 import Foundation
 import GRDB
+import Logging
 import Synchronization
 import TextSearch
 
@@ -19,6 +20,7 @@ final class SQLiteDocumentStore: DocumentStore {
     private let loading = AsyncLock()
 
     private static let format = 1
+    private static let log = Logger(label: "FoundationModels.Retrieval")
 
     /// - Parameters:
     ///   - created: The properties of a new index; nil opens an existing one for reading.
@@ -367,7 +369,10 @@ final class SQLiteDocumentStore: DocumentStore {
     /// The metadata of a document; empty if it is damaged, so that the text is still found.
     fileprivate static func metadata(_ row: Row) -> [String: String] {
         let text = String.fromDatabaseValue(row["metadata"]) ?? ""
-        return (try? JSONDecoder().decode([String: String].self, from: Data(text.utf8))) ?? [:]
+        do { return try JSONDecoder().decode([String: String].self, from: Data(text.utf8)) } catch {
+            log.warning("The metadata of a document in an index is damaged and taken to be empty: \(error)")
+            return [:]
+        }
     }
 
     /// The chunks that contain any of the words, best first (BM25). Of words of different frequency, chunks must contain one of

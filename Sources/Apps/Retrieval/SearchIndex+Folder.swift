@@ -1,3 +1,4 @@
+import AsyncLocks
 import Embeddings
 internal import Files
 public import Foundation
@@ -126,18 +127,14 @@ extension SearchIndex {
     private func read(_ file: File, source: String, old: DocumentRecord?) async throws -> IndexedDocument? {
         let known = old?.hash
         // Disks, programs and large pages take long.
-        let (hash, text) = try await ReadingProgram.run { reader -> (Int64, ExtractedText?) in
-            let data: Data
-            do { data = try Data(contentsOf: file.url) } catch {
-                throw RetrievalError.unreadable(file: file.path, reason: error.localizedDescription)
+        let (hash, text) = try await unlessCancelled { () -> (Int64, ExtractedText?) in
+            let (hash, data) = try await onAnotherThread {
+                let data = try ExtractedText.data(of: file.url, name: file.path)
+                return (Int64(bitPattern: FNV.hash(data)), data)
             }
-            let hash = Int64(bitPattern: FNV.hash(data))
             if hash == known { return (hash, nil) }
-            let text =
-                file.format == .pdf
-                ? try PDFText.extracted(file.url, reader: reader)
-                : try ExtractedText(data: data, format: file.format, file: file.path)
-            return (hash, text)
+            if file.format == .pdf { return (hash, try await PDFText.extracted(file.url)) }
+            return (hash, try await onAnotherThread { try ExtractedText(data: data, format: file.format, file: file.path) })
         }
         guard let text else {
             if let old { try await store.touch(old.id, size: file.size, modified: file.modified) }

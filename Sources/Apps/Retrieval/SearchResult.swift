@@ -109,4 +109,11 @@ public struct SearchOptions: Sendable {
 
     /// Creates the default options.
     public init() {}
+
+    /// For passages of a prompt: as many as may fit, without those that repeat others.
+    public static var forPrompts: SearchOptions {
+        var options = SearchOptions()
+        (options.limit, options.diversity) = (24, 0.3)
+        return options
+    }
 }

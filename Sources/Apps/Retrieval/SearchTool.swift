@@ -1,9 +1,11 @@
 public import FoundationModels
+public import TokenCounts
 
 /// A tool with which a model searches an index while it answers.
 ///
 /// ```swift
-/// let session = LanguageModelSession(tools: [SearchTool(index: index)])
+/// let model = SystemLanguageModel.default
+/// let session = LanguageModelSession(model: model, tools: [SearchTool(index: index, model: model)])
 /// ```
 public struct SearchTool: Tool {
     public let name: String
@@ -35,7 +37,8 @@ public struct SearchTool: Tool {
         self.count = count
     }
 
-    /// A tool whose outputs are counted by the model of the session, if it runs on this machine; for others, the tokens are estimated.
+    /// A tool whose outputs are counted by the model of the session. For models that do not conform to `TokenCounting`, the tokens are
+    /// estimated.
     ///
     /// - Parameters:
     ///   - index: The index to search.
@@ -50,7 +53,7 @@ public struct SearchTool: Tool {
     ) {
         self.init(
             index: index, name: name, description: description, tokens: tokens, options: options,
-            count: TokenEstimate.counter(of: model))
+            count: TextTokens(model).count)
     }
 
     /// What the model searches for.

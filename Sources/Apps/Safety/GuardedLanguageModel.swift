@@ -1,6 +1,7 @@
 public import Foundation
 public import FoundationModels
 internal import TextScreening
+public import TokenCounts
 public import UniformTypeIdentifiers
 
 /// A model whose prompts and responses are checked by deny lists and a classifier, in addition to the checks of the model itself.
@@ -134,36 +135,55 @@ public struct GuardedLanguageModel<Base: LanguageModel>: LanguageModel {
 
         /// Checks the last prompt, and replaces terms in all prompts if a list says so: the session keeps them as they were written.
         private nonisolated(nonsending) func checkPrompt(_ request: inout LanguageModelExecutorGenerationRequest) async throws {
-            var entries = Array(request.transcript)
-            guard let last = entries.lastIndex(where: { if case .prompt = $0 { true } else { false } }) else { return }
-            for list in checks.denyLists.lists(for: .prompt, in: checks.language) {
-                for (index, entry) in entries.enumerated() {
-                    guard case .prompt(var prompt) = entry else { continue }
-                    switch list.action {
-                    case .reject:
-                        if index == last, let term = list.occurrences(in: prompt.segments.modelText).first?.term {
-                            throw violation("The prompt", list: list, term: term)
-                        }
-                    case .replace(let replacement):
-                        prompt.segments = prompt.segments.map { segment in
-                            switch segment {
-                            case .text(var text):
-                                text.content = list.replacingOccurrences(in: text.content, with: replacement)
-                                return .text(text)
-                            case .structure(var value):
-                                value.content = value.content.replacingOccurrences(of: list, with: replacement)
-                                return .structure(value)
-                            default: return segment
-                            }
-                        }
-                        entries[index] = .prompt(prompt)
-                    }
+            let isPrompt: (Transcript.Entry) -> Bool = { if case .prompt = $0 { true } else { false } }
+            guard case .prompt(let last)? = request.transcript.last(where: isPrompt) else { return }
+            var segments = last.segments
+            let lists = checks.promptLists
+            // In their order: one may reject what another has put there.
+            for list in lists {
+                if case .reject = list.action, let term = list.occurrences(in: segments.modelText).first?.term {
+                    throw violation("The prompt", list: list, term: term)
                 }
+                segments = list.replacingTerms(in: segments)
             }
-            request.transcript = Transcript(entries: entries)
-            if let classifier = checks.classifier.classifier, case .prompt(let prompt) = entries[last] {
-                let assessment = try await classifier.assess(prompt.segments.modelText, as: .prompt)
+            request.transcript = Transcript(entries: lists.replacingTerms(in: request.transcript))
+            if let classifier = checks.classifier.classifier {
+                let assessment = try await classifier.assess(segments.modelText, as: .prompt)
                 if assessment.isUnsafe { throw violation("The prompt", assessment) }
+            }
+        }
+    }
+}
+
+extension GuardedLanguageModel.Checks {
+    /// The lists that apply to prompts now.
+    fileprivate var promptLists: [DenyList] { denyLists.lists(for: .prompt, in: language) }
+}
+
+extension [DenyList] {
+    /// The entries as the other model reads them: prompts with other text in place of terms.
+    fileprivate func replacingTerms(in entries: some Collection<Transcript.Entry>) -> [Transcript.Entry] {
+        entries.map { entry in
+            guard case .prompt(var prompt) = entry else { return entry }
+            for list in self { prompt.segments = list.replacingTerms(in: prompt.segments) }
+            return .prompt(prompt)
+        }
+    }
+}
+
+extension DenyList {
+    /// The segments with other text in place of terms; those of a list that rejects terms stay as they are.
+    fileprivate func replacingTerms(in segments: [Transcript.Segment]) -> [Transcript.Segment] {
+        guard case .replace(let replacement) = action else { return segments }
+        return segments.map { segment in
+            switch segment {
+            case .text(var text):
+                text.content = replacingOccurrences(in: text.content, with: replacement)
+                return .text(text)
+            case .structure(var value):
+                value.content = value.content.replacingOccurrences(of: self, with: replacement)
+                return .structure(value)
+            default: return segment
             }
         }
     }
@@ -199,6 +219,25 @@ func violation(_ subject: String, _ assessment: GuardrailAssessment) -> Language
         .init(
             debugDescription: "\(subject) may be unsafe (\(category)).",
             metadata: ["rule": category, "scores": assessment.scores]))
+}
+
+extension GuardedLanguageModel: TokenCounting where Base: TokenCounting {
+    public var contextSize: Int { base.contextSize }
+
+    /// The number of tokens that the other model counts, of prompts as it reads them: with other text in place of terms.
+    public nonisolated(nonsending) func tokenCount(
+        for transcriptEntries: some Collection<Transcript.Entry>
+    ) async throws -> Int {
+        try await base.tokenCount(for: checks.promptLists.replacingTerms(in: transcriptEntries))
+    }
+}
+
+extension GuardedLanguageModel: KVCacheSaving where Base: KVCacheSaving {
+    public func saveKVCache(for transcriptEntries: some Collection<Transcript.Entry>, to url: URL) async throws -> Int {
+        try await base.saveKVCache(for: checks.promptLists.replacingTerms(in: transcriptEntries), to: url)
+    }
+
+    public func restoreKVCache(from url: URL) async throws -> Int { try await base.restoreKVCache(from: url) }
 }
 
 // Traces and the rounds of tools need to know of the model behind.

@@ -1,6 +1,5 @@
 package import Foundation
 internal import Inference
-internal import Synchronization
 import ProcessSettings
 
 /// The model directory of this machine, and the choice of the default model.
@@ -16,18 +15,6 @@ package enum ModelStore {
 
     /// The directory of adapters that are loaded by name, beside the model directory.
     package static var adapterDirectory: URL { directory.deletingLastPathComponent().appendingPathComponent("adapters") }
-
-    private static let selection = Mutex<String?>(nil)
-
-    /// The name or file of the system model for this process, such as `--model` of a command; nil if there is none. It comes before the
-    /// environment and the choice of the user. Must be set before the system model is first used.
-    package static var selectedModel: String? {
-        get { selection.withLock { $0 } }
-        set { selection.withLock { $0 = newValue } }
-    }
-
-    /// The file of the system model: ``selectedModel`` if there is one, else ``defaultModelPath``.
-    package static var systemModelPath: String { selectedModel.map { path(of: $0) } ?? defaultModelPath }
 
     /// The name of the model that is used where none is named.
     package static let defaultName = "default"
@@ -96,14 +83,6 @@ package enum ModelStore {
 // MARK: - Adapters
 
 extension ModelStore {
-    private static let adapterSelection = Mutex<String?>(nil)
-
-    /// The path of the adapter of the system model for this process, such as `--adapter` of a command; nil for none.
-    package static var selectedAdapter: String? {
-        get { adapterSelection.withLock { $0 } }
-        set { adapterSelection.withLock { $0 = newValue } }
-    }
-
     private static let adapterExtensions = ["fmadapter", "gguf"]
 
     /// The path of an adapter: an existing file, or a name in the directory of adapters; nil if there is none.

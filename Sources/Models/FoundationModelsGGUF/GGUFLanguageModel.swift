@@ -9,13 +9,16 @@ public import TokenCounts
 /// let session = LanguageModelSession(model: model, instructions: "Be brief.")
 /// ```
 ///
-/// Sessions with the same file share the model in memory. If the file cannot be used, the first request throws an
-/// error.
-public struct GGUFLanguageModel: TokenCounting, HasLocalModel {
+/// A model is a value: two models of one file with different adapters or settings are two models. They share the weights in memory, also
+/// in sessions at the same time. If the file or the adapter cannot be used, the first request throws an error.
+public struct GGUFLanguageModel: TokenCounting, KVCacheSaving, HasLocalModel {
     package let localModel: LocalModel
 
     /// - Parameters:
     ///   - url: The GGUF file.
+    ///   - adapter: A low-rank adapter (LoRA) of the model: a `.fmadapter` file, or a GGUF adapter as llama.cpp reads it; nil for the
+    ///     model alone. If it cannot be read or does not fit the model, the first request throws
+    ///     `SystemLanguageModel.Error.assetsUnavailable`.
     ///   - contextSize: The maximum number of tokens of a session's instructions, prompts and responses together,
     ///     limited to the context length that the model was trained with. Each token uses memory (23 KB for a model
     ///     with 135 million weights).
@@ -27,20 +30,12 @@ public struct GGUFLanguageModel: TokenCounting, HasLocalModel {
     ///   - cacheBits: With 8 bits, keys and values take half the memory, with a small loss of precision. Nil for 16 bits,
     ///     unless the environment has `FM_CACHE_BITS=8`.
     public init(
-        url: URL, contextSize: Int = 4096, checksText: Bool = true, stopsRepeatedToolCalls: Bool? = nil,
+        url: URL, adapter: URL? = nil, contextSize: Int = 4096, checksText: Bool = true, stopsRepeatedToolCalls: Bool? = nil,
         cacheBits: CacheBits? = nil
     ) {
         localModel = LocalModel(
-            path: url.path, maximumContext: max(1, contextSize), checksText: checksText,
-            stopsRepeatedCalls: stopsRepeatedToolCalls,
-            cacheBits: cacheBits?.rawValue)
-    }
-
-    /// A model with a low-rank adapter; nil for none.
-    package init(url: URL, adapter: String?, guardrails: SystemLanguageModel.Guardrails = .default) {
-        var model = LocalModel(path: url.path, maximumContext: 4096, adapter: adapter, checksText: !guardrails.isPermissive)
-        model.checksValues = guardrails.checksValues
-        localModel = model
+            path: url.path, maximumContext: max(1, contextSize), adapter: adapter?.path, checksText: checksText,
+            stopsRepeatedCalls: stopsRepeatedToolCalls, cacheBits: cacheBits?.rawValue)
     }
 
     /// The number of bits of each element of keys and values in the KV cache.
@@ -69,13 +64,6 @@ public struct GGUFLanguageModel: TokenCounting, HasLocalModel {
 
     /// The file of the system model, with its options.
     public init(_ systemModel: SystemLanguageModel) { localModel = systemModel.localModel }
-
-    /// The same with a window of another size.
-    package init(_ systemModel: SystemLanguageModel, contextSize: Int) {
-        var model = systemModel.localModel
-        model.maximumContext = contextSize
-        localModel = model
-    }
 
     // MARK: - Saved KV caches
 

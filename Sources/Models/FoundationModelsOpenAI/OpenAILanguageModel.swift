@@ -1,18 +1,24 @@
 public import Foundation
 public import FoundationModels
 internal import Synchronization
+public import TokenCounts
 
 /// A language model on a server with OpenAI's chat completions API: vLLM, llama-server, Ollama, or a commercial
 /// service.
 ///
 /// ```swift
-/// let model = OpenAILanguageModel(name: "qwen3-8b", url: "http://localhost:8000/v1")
+/// let model = OpenAILanguageModel(name: "qwen3-8b", url: "http://localhost:8000/v1", contextSize: 32_768)
 /// let session = LanguageModelSession(model: model, tools: [Weather()])
 /// ```
 ///
 /// Programs written for the system model can use it without other changes: text, streaming, structured responses,
 /// tools. Protocol: https://platform.openai.com/docs/api-reference/chat
-public struct OpenAILanguageModel: LanguageModel {
+///
+/// Tokens are counted by the tokenizer of the server if it offers one: vLLM (`/tokenize`), llama-server (`/apply-template` and
+/// `/tokenize`), and, for the texts of a request, llama-cpp-python (`/extras/tokenize/count`). For other servers, and while a server does
+/// not respond, `TokenEstimate` gives an upper estimate. What a server reports after a response (`prompt_tokens`) is the usage of the
+/// response; it changes no estimate.
+public struct OpenAILanguageModel: TokenCounting {
     /// The address of a server and the parameters of each request.
     struct Server: Hashable, Sendable {
         var model: String
@@ -22,8 +28,9 @@ public struct OpenAILanguageModel: LanguageModel {
         var timeout: Duration
     }
 
-    let server: Server
+    private let connection: ServerConnection
     public let capabilities: LanguageModelCapabilities
+    public let contextSize: Int
 
     /// - Parameters:
     ///   - name: The name of the model on the server.
@@ -32,17 +39,31 @@ public struct OpenAILanguageModel: LanguageModel {
     ///   - headers: Additional HTTP headers of each request.
     ///   - capabilities: The capabilities of the model.
     ///   - timeout: The maximum time without data from the server, before and during a response.
+    ///   - contextSize: The maximum number of tokens of a request and its response together. Servers do not report it: state it if it is
+    ///     larger or smaller than 4,096. Conversations and search results are planned by it.
     public init(
         name: String, url: String, apiKey: String? = nil, headers: [String: String] = [:],
-        capabilities: LanguageModelCapabilities = .init([.guidedGeneration, .toolCalling]), timeout: Duration = .seconds(120)
+        capabilities: LanguageModelCapabilities = .init([.guidedGeneration, .toolCalling]), timeout: Duration = .seconds(120),
+        contextSize: Int = 4096
     ) {
         var headers = headers
         if let apiKey { headers["Authorization"] = "Bearer \(apiKey)" }
-        server = Server(model: name, url: url, headers: headers, timeout: timeout)
+        connection = ServerConnection(server: Server(model: name, url: url, headers: headers, timeout: timeout))
         self.capabilities = capabilities
+        self.contextSize = contextSize
     }
 
-    public var executorConfiguration: Executor.Configuration { Executor.Configuration(server: server) }
+    public var executorConfiguration: Executor.Configuration { Executor.Configuration(connection: connection) }
+
+    /// The number of tokens that the server counts, or an upper estimate. A few tokens too many are counted if the entries do not end with
+    /// a prompt.
+    ///
+    /// - Throws: `CancellationError`, or `LanguageModelError` if an image cannot be read.
+    public nonisolated(nonsending) func tokenCount(
+        for transcriptEntries: some Collection<Transcript.Entry>
+    ) async throws -> Int {
+        try await connection.tokenCount(of: Transcript(entries: transcriptEntries))
+    }
 
     /// Uses this model for all requests to `PrivateCloudComputeLanguageModel`, which is available after this call.
     ///
@@ -86,39 +107,32 @@ public struct OpenAILanguageModel: LanguageModel {
 
         /// The address of the server and the parameters of each request.
         public struct Configuration: Hashable, Sendable {
-            let server: Server
+            let connection: ServerConnection
         }
 
-        private let server: Server
         private let connection: ServerConnection
 
         /// Called by sessions. The first connection to the server is made by the first request.
-        public init(configuration: Configuration) {
-            server = configuration.server
-            connection = ServerConnection(server: server)
-        }
+        public init(configuration: Configuration) { connection = configuration.connection }
 
         /// - Throws: `LanguageModelError`, ``OpenAILanguageModel/ServerError``, or `CancellationError`.
         public nonisolated(nonsending) func respond(
             to request: LanguageModelExecutorGenerationRequest, model: OpenAILanguageModel,
             streamingInto channel: LanguageModelExecutorGenerationChannel
         ) async throws {
-            var requests = RequestTranslator(model: server.model)
-            if connection.rejectsMaxTokens.load(ordering: .relaxed) { requests.limitName = "max_completion_tokens" }
+            var requests = RequestTranslator(model: connection.server.model)
+            for name in connection.rejectedParameters.withLock({ $0 }) { _ = requests.replace(parameter: name) }
             var translator = EventTranslator(isGuided: request.schema != nil)
-            func send() async throws {
-                try await connection.stream(try requests.body(for: request)) { data in
-                    for event in try translator.events(for: data) { channel.emit(event) }
+            while true {
+                do {
+                    try await connection.stream(try requests.body(for: request)) { data in
+                        for event in try translator.events(for: data) { channel.emit(event) }
+                    }
+                    break
+                } catch let rejection as UnsupportedParameter {
+                    guard requests.replace(parameter: rejection.name) else { throw rejection.error }
+                    connection.rejectedParameters.withLock { _ = $0.insert(rejection.name) }
                 }
-            }
-            do {
-                do { try await send() } catch let rejection as UnsupportedParameter where rejection.name == "max_tokens" {
-                    connection.rejectsMaxTokens.store(true, ordering: .relaxed)
-                    requests.limitName = "max_completion_tokens"
-                    try await send()
-                }
-            } catch let rejection as UnsupportedParameter {
-                throw rejection.error
             }
             for event in try translator.finish() { channel.emit(event) }
         }

@@ -6,7 +6,23 @@ struct RequestTranslator {
     let model: String
     /// The name of the limit: `max_tokens`, which all servers know, or `max_completion_tokens`, which replaces it for
     /// newer models of some services.
-    var limitName = "max_tokens"
+    private var limitName = "max_tokens"
+    /// Whether the response's schema is part of the format `json_object`, as for servers that do not know `json_schema`.
+    private var hasObjectFormat = false
+
+    init(model: String) { self.model = model }
+
+    /// Replaces a parameter that the server has rejected by one with the same meaning.
+    ///
+    /// - Returns: Whether there is one that was not in use before.
+    mutating func replace(parameter: String) -> Bool {
+        switch parameter {
+        case "max_tokens" where limitName == "max_tokens": limitName = "max_completion_tokens"
+        case "response_format" where !hasObjectFormat: hasObjectFormat = true
+        default: return false
+        }
+        return true
+    }
 
     /// - Throws: ``LanguageModelError/unsupportedTranscriptContent(_:)`` if an image cannot be read.
     func body(for request: LanguageModelExecutorGenerationRequest) throws -> JSONValue {
@@ -25,16 +41,39 @@ struct RequestTranslator {
             }
         }
         if let schema = request.schema {
-            let format = JSONValue.object([
-                .init("name", .string(Self.identifier(schema.name))), .init("schema", schema.json),
-                // Some servers do not accept optional properties or further keywords in strict mode.
-                .init("strict", .bool(!schema.isDocument && schema.json.requiresAll)),
-            ])
-            members.append(
-                .init("response_format", .object([.init("type", .string("json_schema")), .init("json_schema", format)])))
+            members.append(.init("response_format", format(of: schema)))
         }
         if let level = request.contextOptions.reasoningLevel { members.append(.init("reasoning_effort", .string(effort(level)))) }
         return .object(members)
+    }
+
+    private func format(of schema: GenerationSchema) -> JSONValue {
+        if hasObjectFormat { return .object([.init("type", .string("json_object")), .init("schema", schema.json)]) }
+        let format = JSONValue.object([
+            .init("name", .string(Self.identifier(schema.name))), .init("schema", schema.json),
+            // Some servers do not accept optional properties or further keywords in strict mode.
+            .init("strict", .bool(!schema.isDocument && schema.json.requiresAll)),
+        ])
+        return .object([.init("type", .string("json_schema")), .init("json_schema", format)])
+    }
+
+    /// The parts of a request by which servers count its tokens: messages and the format of the response, and the tools; empty if there
+    /// are none.
+    ///
+    /// Templates demand a prompt, and servers continue a response at the end. Where none is at the end, there is a short one here.
+    ///
+    /// - Throws: ``LanguageModelError/unsupportedTranscriptContent(_:)`` if an image cannot be read.
+    func counted(_ transcript: Transcript) throws -> (request: [JSONValue.Member], tools: [JSONValue.Member]) {
+        var messages = try messages(transcript)
+        if !["user", "tool"].contains(messages.last?["role"]?.string) { messages.append(Message(role: "user", text: "x").json) }
+        var request = [JSONValue.Member("messages", .array(messages))]
+        if case .prompt(let prompt)? = transcript.last, case .schema(let schema)? = prompt.responseFormat?.kind {
+            request.append(.init("response_format", format(of: schema)))
+        }
+        let tools = transcript.flatMap { entry -> [JSONValue] in
+            if case .instructions(let instructions) = entry { instructions.toolDefinitions.map(tool) } else { [] }
+        }
+        return (request, tools.isEmpty ? [] : [.init("tools", .array(tools))])
     }
 
     private func options(_ options: GenerationOptions) -> [JSONValue.Member] {

@@ -7,12 +7,14 @@ internal import NIOHTTP1
 internal import NIOPosix
 internal import Synchronization
 
-/// A connection to a server: sends requests and receives responses as server-sent events.
-final class ServerConnection: Sendable {
-    private let server: OpenAILanguageModel.Server
+/// A connection to a server: sends requests and receives responses as server-sent events. The sessions of a model share it.
+final class ServerConnection: Sendable, Hashable {
+    let server: OpenAILanguageModel.Server
     private let client: HTTPClient
-    /// Whether the server has rejected `max_tokens` for this model.
-    let rejectsMaxTokens = Atomic(false)
+    /// The parameters that the server has rejected for this model, which others replace.
+    let rejectedParameters = Mutex<Set<String>>([])
+    /// What the server offers for counting tokens; nil before it was found out.
+    let tokenizer = Mutex<ServerTokenizer?>(nil)
 
     /// The maximum length of a line in bytes; longer lines cannot be events of this protocol.
     private static let maximumLineLength = 4 << 20
@@ -26,29 +28,26 @@ final class ServerConnection: Sendable {
         configuration.redirectConfiguration = .disallow
         // An unreachable server is reported immediately, without retries.
         configuration.connectionPool.retryConnectionEstablishment = false
+        // Requests of many sessions run at the same time: the server decides how many it answers.
+        configuration.connectionPool.concurrentHTTP1ConnectionsPerHostSoftLimit = .max
         client = HTTPClient(eventLoopGroupProvider: .singleton, configuration: configuration)
     }
+
+    // Connections to the same server do the same.
+    static func == (a: ServerConnection, b: ServerConnection) -> Bool { a.server == b.server }
+    func hash(into hasher: inout Hasher) { hasher.combine(server) }
 
     deinit {
         // A client must be shut down. Requests retain the connection, so none is running here.
         client.shutdown { _ in }
     }
 
-    /// Sends a request and calls `receive` with the data of each event.
+    /// Sends a request for a response and calls `receive` with the data of each event.
     ///
     /// - Throws: ``LanguageModelError``, ``OpenAILanguageModel/ServerError``, or `CancellationError`.
     func stream(_ body: JSONValue, receive: (_ data: [UInt8]) throws -> Void) async throws {
-        guard let address = Self.address(of: server.url) else { throw OpenAILanguageModel.ServerError.invalidURL(server.url) }
-        // Errors name the server without a query, which may have a key.
-        let base = server.url.prefix { $0 != "?" && $0 != "#" }.description
-        var request = HTTPClientRequest(url: address)
-        request.method = .POST
-        request.headers.add(name: "Content-Type", value: "application/json")
-        request.headers.add(name: "Accept", value: "text/event-stream")
-        for (name, value) in server.headers { request.headers.replaceOrAdd(name: name, value: value) }
-        request.body = .bytes(ByteBuffer(bytes: body.bytes))
-        do {
-            let response = try await client.execute(request, deadline: .distantFuture)
+        try await post(body, to: Self.address(of: server.url, path: "/chat/completions"), accept: "text/event-stream") {
+            response in
             guard response.status == .ok else { throw try await failure(response) }
             var lines = EventLines(maximumLineLength: Self.maximumLineLength)
             for try await buffer in response.body {
@@ -56,6 +55,44 @@ final class ServerConnection: Sendable {
             }
             // Some servers do not end their last line.
             for data in try lines.append([UInt8(ascii: "\n")]) { try receive(data) }
+        }
+    }
+
+    /// Sends a request to a path beside the API, which not all servers have.
+    ///
+    /// - Parameter path: A path of the server, or of the folder in which the API is.
+    /// - Returns: The status, and the JSON of the response; nil if it is none.
+    /// - Throws: ``LanguageModelError``, ``OpenAILanguageModel/ServerError``, or `CancellationError`.
+    func json(_ body: JSONValue, to path: String) async throws -> (status: Int, body: JSONValue?) {
+        try await post(body, to: Self.address(of: server.url, path: path, isBesideAPI: true), accept: "application/json") {
+            response in
+            var text: [UInt8] = []
+            for try await buffer in response.body {
+                text.append(contentsOf: buffer.readableBytesView)
+                guard text.count <= Self.maximumLineLength else {
+                    throw OpenAILanguageModel.ServerError.invalidResponse(
+                        reason: "it has more than \(Self.maximumLineLength) bytes")
+                }
+            }
+            // Servers without the path may respond with a page.
+            return (Int(response.status.code), try? JSONParser.parse(text))
+        }
+    }
+
+    private func post<Value>(
+        _ body: JSONValue, to address: String?, accept: String, _ read: (HTTPClientResponse) async throws -> Value
+    ) async throws -> Value {
+        guard let address else { throw OpenAILanguageModel.ServerError.invalidURL(server.url) }
+        // Errors name the server without a query, which may have a key.
+        let base = server.url.prefix { $0 != "?" && $0 != "#" }.description
+        var request = HTTPClientRequest(url: address)
+        request.method = .POST
+        request.headers.add(name: "Content-Type", value: "application/json")
+        request.headers.add(name: "Accept", value: accept)
+        for (name, value) in server.headers { request.headers.replaceOrAdd(name: name, value: value) }
+        request.body = .bytes(ByteBuffer(bytes: body.bytes))
+        do {
+            return try await read(try await client.execute(request, deadline: .distantFuture))
         } catch let error as HTTPClientError {
             switch error {
             case .readTimeout, .connectTimeout, .deadlineExceeded, .writeTimeout:
@@ -73,12 +110,16 @@ final class ServerConnection: Sendable {
 
     /// The address of requests: the path is appended to that of the base URL, whose query stays at the end. Nil if the base URL is not
     /// one of HTTP with a host.
-    static func address(of base: String) -> String? {
+    ///
+    /// - Parameter isBesideAPI: Whether the path replaces `/v1` at the end of the base URL.
+    static func address(of base: String, path: String, isBesideAPI: Bool = false) -> String? {
         guard var parts = URLComponents(string: base), parts.scheme == "http" || parts.scheme == "https",
             parts.host?.isEmpty == false
         else { return nil }
-        let path = parts.percentEncodedPath
-        parts.percentEncodedPath = (path.hasSuffix("/") ? String(path.dropLast()) : path) + "/chat/completions"
+        var folder = parts.percentEncodedPath
+        if folder.hasSuffix("/") { folder.removeLast() }
+        if isBesideAPI, folder.hasSuffix("/v1") { folder.removeLast(3) }
+        parts.percentEncodedPath = folder + path
         parts.fragment = nil
         return parts.string
     }
@@ -165,8 +206,10 @@ struct ServerFailure {
 
     /// The name of a parameter that the server does not support for this model.
     var unsupportedParameter: String? {
-        guard status == 400, field("code")?.string == "unsupported_parameter" else { return nil }
-        return field("param")?.string
+        if status == 400, field("code")?.string == "unsupported_parameter" { return field("param")?.string }
+        // llama-cpp-python and others say which formats they know instead of `json_schema`.
+        let isFormat = reason.contains("response_format") && reason.contains("json_object")
+        return isFormat && [400, 422, 500].contains(status) ? "response_format" : nil
     }
 
     var error: any Error {

@@ -1,5 +1,7 @@
+public import Foundation
 public import FoundationModels
 internal import Synchronization
+public import TokenCounts
 public import UniformTypeIdentifiers
 
 /// A model that forwards requests to another model and records its responses.
@@ -78,6 +80,29 @@ public struct RecordingLanguageModel<Base: LanguageModel>: LanguageModel {
             log.exchanges.withLock { $0.append(exchange) }
         }
     }
+}
+
+extension RecordingLanguageModel: TokenCounting where Base: TokenCounting {
+    public var contextSize: Int { base.contextSize }
+
+    public nonisolated(nonsending) func tokenCount(
+        for transcriptEntries: some Collection<Transcript.Entry>
+    ) async throws -> Int {
+        try await base.tokenCount(for: transcriptEntries)
+    }
+}
+
+extension RecordingLanguageModel: KVCacheSaving where Base: KVCacheSaving {
+    public func saveKVCache(for transcriptEntries: some Collection<Transcript.Entry>, to url: URL) async throws -> Int {
+        try await base.saveKVCache(for: transcriptEntries, to: url)
+    }
+
+    public func restoreKVCache(from url: URL) async throws -> Int { try await base.restoreKVCache(from: url) }
+}
+
+// Requests run as those of the model behind.
+extension RecordingLanguageModel: HasLocalModel where Base: HasLocalModel {
+    package var localModel: LocalModel { base.localModel }
 }
 
 private final class Said: Sendable {

@@ -1,6 +1,7 @@
 public import Foundation
 public import FoundationModels
 internal import Synchronization
+public import TokenCounts
 
 /// A model that returns predefined responses, so that the tests of an app are fast, deterministic and need no model.
 ///
@@ -11,7 +12,10 @@ internal import Synchronization
 /// ])
 /// let session = LanguageModelSession(model: model, tools: [Weather()])
 /// ```
-public struct ScriptedLanguageModel: LanguageModel {
+///
+/// Its tokens are those of `TokenEstimate`, so that tests do not depend on a tokenizer. It has a window, but answers longer prompts too; the
+/// step `.failure` throws the error of a model that does not.
+public struct ScriptedLanguageModel: TokenCounting {
     /// A tool call.
     public struct Call: Sendable {
         var name: String
@@ -71,24 +75,41 @@ public struct ScriptedLanguageModel: LanguageModel {
 
     private let script: Script
     public let capabilities: LanguageModelCapabilities
+    public let contextSize: Int
 
     /// Creates a model that uses the steps in this order, one for each request (reasoning steps together with the next
     /// one).
+    ///
+    /// - Parameter contextSize: The size of the window, by which conversations and prompts with search results are planned.
     public init(
         _ steps: [Step],
-        capabilities: LanguageModelCapabilities = .init([.guidedGeneration, .toolCalling, .reasoning, .vision])
+        capabilities: LanguageModelCapabilities = .init([.guidedGeneration, .toolCalling, .reasoning, .vision]),
+        contextSize: Int = 4096
     ) {
         script = Script(.steps(steps))
         self.capabilities = capabilities
+        self.contextSize = contextSize
     }
 
     /// Creates a model that replays a recording. Responses are selected by the prompt and the tool outputs.
+    ///
+    /// - Parameter contextSize: The size of the window; that of the recorded model if the same conversations are to be compacted at the
+    ///   same places.
     public init(
         _ recording: Recording,
-        capabilities: LanguageModelCapabilities = .init([.guidedGeneration, .toolCalling, .reasoning, .vision])
+        capabilities: LanguageModelCapabilities = .init([.guidedGeneration, .toolCalling, .reasoning, .vision]),
+        contextSize: Int = 4096
     ) {
         script = Script(.recording(Dictionary(grouping: recording.exchanges, by: \.requestKey)))
         self.capabilities = capabilities
+        self.contextSize = contextSize
+    }
+
+    /// The estimate of `TokenEstimate`.
+    public nonisolated(nonsending) func tokenCount(
+        for transcriptEntries: some Collection<Transcript.Entry>
+    ) async throws -> Int {
+        TokenEstimate.count(transcriptEntries)
     }
 
     public var executorConfiguration: Executor.Configuration { Executor.Configuration(script: script) }

@@ -116,7 +116,7 @@ struct Adapter: AsyncParsableCommand {
                 return print("The model is used without an adapter.")
             }
             let path = try Adapter.file(named: adapter)
-            do { try AdapterFile(path: path).check(GGUFFile(path: ModelStore.systemModelPath)) } catch {
+            do { try AdapterFile(path: path).check(GGUFFile(path: ModelStore.defaultModelPath)) } catch {
                 throw Adapter.fail(error)
             }
             let url = URL(filePath: path)

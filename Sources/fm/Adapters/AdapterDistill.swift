@@ -49,7 +49,7 @@ extension Adapter {
         }
 
         func run() async throws {
-            try ModelChoice.select(model: teacher ?? ModelStore.defaultName, adapter: adapter)
+            let choice = try ModelChoice(model: teacher ?? ModelStore.defaultName, adapter: adapter)
             let items = try readItems()
             // A mistake in the requirements is seen before the teacher writes.
             let requirements = try requirements()
@@ -71,7 +71,7 @@ extension Adapter {
             let answers = responseFormat.map { ["\($0.source)", "\($0.options)"] } ?? []
             let request = format.request(for: responseFormat) ?? ""
             let options =
-                answers + [request, learn ?? "-", "\(maxTokens)", filter ?? ""] + (try ModelChoice.identity())
+                answers + [request, learn ?? "-", "\(maxTokens)", filter ?? ""] + (try choice.identity())
             let identity = "\(FNV.hash(Array((parts + options).joined(separator: "\0").utf8)))"
             if !FileManager.default.fileExists(atPath: out) { ftruncate(lock, 0) }
             let before = try Self.marks(state)
@@ -83,7 +83,7 @@ extension Adapter {
             if before.isEmpty { try append(identity + "\n", to: state) }
             let done = before.count > 1 ? try Self.done(before[before.count - 1], url) : 0
             try await LongWork.untilInterrupted("Stopped. The same command continues.") {
-                try await answer(items, done, responseFormat, requirements, url, state)
+                try await answer(items, done, responseFormat, requirements, choice, url, state)
             }
         }
 
@@ -156,12 +156,13 @@ extension Adapter {
 
         private func answer(
             _ items: [Item], _ done: Int, _ responseFormat: ResponseFormat?, _ requirements: EvaluationDataSet.Sample?,
-            _ url: URL, _ state: URL
+            _ choice: ModelChoice, _ url: URL, _ state: URL
         ) async throws {
             let request = format.request(for: responseFormat).map { "\n\n" + $0 } ?? ""
             let line = ProgressLine("Answering", total: items.count, done: done)
             var written = try Self.rowCount(url)
-            let model = SystemLanguageModel(guardrails: .permissiveContentTransformations)
+            let model = choice.systemModel(guardrails: .permissiveContentTransformations)
+            let judge = choice.systemModel()
             for (index, item) in items.enumerated().dropFirst(done) {
                 try Task.checkCancellation()
                 let session = LanguageModelSession(model: model, instructions: item.instructions)
@@ -180,7 +181,7 @@ extension Adapter {
                     // Refused, too long, or in a language that the teacher does not know: not learned.
                 }
                 // The mark comes first: after a kill between the two, its size says whether the row is there.
-                if let text, !text.isEmpty, try await Self.passes(requirements, item, text) {
+                if let text, !text.isEmpty, try await Self.passes(requirements, item, text, judge) {
                     try append("\(index + 1) \(fileSize(url) ?? 0)\n", to: state)
                     try append(row(item, request, text) + "\n", to: url)
                     written += 1
@@ -211,10 +212,12 @@ extension Adapter {
             }
         }
 
-        private static func passes(_ requirements: EvaluationDataSet.Sample?, _ item: Item, _ text: String) async throws -> Bool {
+        private static func passes(
+            _ requirements: EvaluationDataSet.Sample?, _ item: Item, _ text: String, _ judge: SystemLanguageModel
+        ) async throws -> Bool {
             guard var sample = requirements else { return true }
             sample.prompt = item.prompt
-            return try await sample.accepts(text, judge: SystemLanguageModel.default)
+            return try await sample.accepts(text, judge: judge)
         }
 
         private func row(_ item: Item, _ request: String, _ answer: String) -> String {

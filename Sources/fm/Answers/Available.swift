@@ -1,9 +1,5 @@
 import ArgumentParser
-import ContextKit
-import Foundation
 import FoundationModels
-import Inference
-import InstalledModels
 
 struct Available: ParsableCommand {
     static let configuration = CommandConfiguration(
@@ -11,12 +7,11 @@ struct Available: ParsableCommand {
         abstract: "Say whether there is a model that can be used.",
         discussion: "The exit code is 0 if there is one, and 3 if not.")
 
-    @Option(name: [.short, .long], help: ArgumentHelp("An installed model or a GGUF file.", valueName: "name"))
-    var model: String?
+    @OptionGroup var modelFlags: ModelFlags
 
     func run() throws {
-        if let model { ModelStore.selectedModel = try ModelChoice.path(of: model) }
-        try ModelChoice.check()
-        print("The model is available: \(SystemLanguageModel.default.variant.displayName)")
+        let model = try modelFlags.choice()
+        try model.check()
+        print("The model is available: \(model.systemModel().variant.displayName)")
     }
 }

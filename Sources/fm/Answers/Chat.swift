@@ -2,9 +2,6 @@ import ArgumentParser
 import ContextKit
 import Foundation
 import FoundationModels
-import TokenCounts
-import FoundationModelsGGUF
-import Inference
 import InstalledModels
 import Synchronization
 import Reports
@@ -69,13 +66,14 @@ struct Chat: AsyncParsableCommand {
 
     func run() async throws {
         if let delete { return try Self.delete(delete) }
-        try flags.selectModel()
-        try ModelChoice.check()
+        let choice = try flags.modelFlags.choice()
+        try choice.check()
+        let model = choice.systemModel(guardrails: flags.guardrails.value, contextSize: context)
         var isSaved = save != nil || resume != nil
         var archive = isSaved ? try ConversationArchive(url: Self.archiveFile) : try ConversationArchive()
         var name = try chosenName(archive)
         let isTerminal = isatty(STDIN_FILENO) == 1
-        var conversation = try await begin(name, archive, isTerminal)
+        var conversation = try await begin(name, archive, model, isTerminal)
         var editor = LineEditor(prompt: "> ")
         // What is typed while an answer is written belongs to the next line.
         if isTerminal, !Terminal.isDumb { TerminalEcho.hide() }
@@ -98,7 +96,7 @@ struct Chat: AsyncParsableCommand {
             case "/reset":
                 await saveKVCache(conversation)
                 name = isSaved ? "\(name) \(Int(Date().timeIntervalSince1970))" : UUID().uuidString
-                conversation = try await begin(name, archive, isTerminal)
+                conversation = try await begin(name, archive, model, isTerminal)
                 print("A new conversation.")
             case "/saved": Self.list()
             case _ where message == "/save" || message.hasPrefix("/save "):
@@ -107,7 +105,7 @@ struct Chat: AsyncParsableCommand {
                     print("This conversation is saved as “\(name)”.")
                 } else if let saved = await Self.save(conversation, in: archive, as: chosen) {
                     (archive, name, isSaved) = (saved, chosen, true)
-                    conversation = try await begin(name, archive, isTerminal)
+                    conversation = try await begin(name, archive, model, isTerminal)
                     print("Saved. “fm chat --resume \(name)” continues it.")
                 }
             case _ where ["/good", "/bad", "/better"].contains(message.prefix { $0 != " " }):
@@ -216,12 +214,9 @@ struct Chat: AsyncParsableCommand {
     }
 
     private func begin(
-        _ name: String, _ archive: ConversationArchive, _ isTerminal: Bool
+        _ name: String, _ archive: ConversationArchive, _ model: SystemLanguageModel, _ isTerminal: Bool
     ) async throws -> Conversation {
         let tell: @Sendable (Compaction) -> Void = { record in if isTerminal { Self.tell(record) } }
-        let system = flags.systemModel
-        let model: any TokenCounting =
-            if let context { GGUFLanguageModel(system, contextSize: context) } else { system }
         let conversation = try await Conversation(
             model: model, instructions: flags.instructions, archive: archive, id: name, onCompaction: tell)
         await conversation.prewarm()

@@ -9,14 +9,7 @@ struct GenerationFlags: ParsableArguments {
     @Option(name: .shortAndLong, help: "Instructions for the model; they take precedence over prompts.")
     var instructions: String?
 
-    @Option(
-        name: [.short, .long], help: ArgumentHelp("An installed model or a GGUF file to use this time.", valueName: "name"))
-    var model: String?
-
-    @Option(
-        help: ArgumentHelp(
-            "An adapter of the model to use this time: a file, a name of “fm adapter list”, or none.", valueName: "file"))
-    var adapter: String?
+    @OptionGroup var modelFlags: ModelFlags
 
     @Flag(name: .shortAndLong, help: "Always select the most probable token: the answer is repeatable.")
     var greedy = false
@@ -40,9 +33,6 @@ struct GenerationFlags: ParsableArguments {
 
     @Option(help: Guardrails.help)
     var guardrails = Guardrails.default
-
-    /// The model that answers, after ``selectModel()``.
-    var systemModel: SystemLanguageModel { SystemLanguageModel(guardrails: guardrails.value) }
 
     /// What to say of an answer that was ended at a maximum number of tokens; nil if its user chose the maximum.
     func limitMessage(_ tokens: Int = defaultMaxTokens) -> String? {
@@ -73,12 +63,6 @@ struct GenerationFlags: ParsableArguments {
             maximumResponseTokens: maxTokens ?? Self.defaultMaxTokens)
         sampling.apply(to: &options)
         return options
-    }
-
-    /// Makes `--model` the system model, with `--adapter`, or the one of `fm adapter use` if it was made for this model. Must be called
-    /// before the system model is first used.
-    func selectModel() throws {
-        try ModelChoice.select(model: model, adapter: adapter)
     }
 }
 

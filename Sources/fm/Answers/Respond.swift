@@ -50,11 +50,11 @@ struct Respond: AsyncParsableCommand {
 
     func run() async throws {
         let start = ContinuousClock.now
-        try flags.selectModel()
+        let model = try flags.modelFlags.choice()
         let responseFormat = try format.responseFormat()
         var prompt = try StandardInput.prompt(with: prompt)
         if let request = format.request(for: responseFormat) { prompt += "\n\n" + request }
-        let session = try makeSession()
+        let session = try makeSession(model)
         let question = prompt
         let request = Task { try await answer(question, responseFormat, session, start) }
         let interrupt = Interrupt { request.cancel() }
@@ -62,7 +62,7 @@ struct Respond: AsyncParsableCommand {
         do {
             let failure = try await request.value
             try save(session.transcript)
-            ModelAdvice.sayOnce()
+            if flags.modelFlags.model == nil { ModelAdvice.sayOnce() }
             if let failure { throw failure }
         } catch {
             guard interrupt.happened else { throw error }
@@ -71,8 +71,8 @@ struct Respond: AsyncParsableCommand {
         }
     }
 
-    private func makeSession() throws -> LanguageModelSession {
-        let model = SystemLanguageModel(useCase: useCase.value, guardrails: flags.guardrails.value)
+    private func makeSession(_ choice: ModelChoice) throws -> LanguageModelSession {
+        let model = choice.systemModel(useCase: useCase.value, guardrails: flags.guardrails.value)
         guard let loadTranscript else { return LanguageModelSession(model: model, instructions: flags.instructions) }
         guard flags.instructions == nil else {
             throw ValidationError("A transcript has its own instructions: leave out --instructions or --load-transcript.")

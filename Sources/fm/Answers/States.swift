@@ -13,7 +13,7 @@ struct States: AsyncParsableCommand {
     @Argument(help: "A file with a JSON object in each line: prompt, and instructions and response if any.") var file: String
     @Option(help: "A layer after which the state is taken, counted from 0. Can be repeated.") var layer: [Int]
     @Option(help: "The file that receives, for each prompt and layer, the values as 32-bit numbers.") var out: String
-    @Option(help: "A model file or name.") var model = ModelStore.path(of: ModelCatalogue.standard.name)
+    @OptionGroup var modelFlags: ModelFlags
 
     private struct Line: Decodable {
         var prompt: String
@@ -22,11 +22,16 @@ struct States: AsyncParsableCommand {
         var response: String?
     }
 
+    /// Probes read the states of a model without an adapter: the model and the adapter in use do not count.
+    func choice() throws -> ModelChoice {
+        try ModelChoice(model: modelFlags.model ?? ModelCatalogue.standard.name, adapter: modelFlags.adapter ?? "none")
+    }
+
     func run() async throws {
         let lines = try TextFile.read(file).split(separator: "\n")
             .map { try JSONDecoder().decode(Line.self, from: Data($0.utf8)) }
-        let model = try await LoadedModel.load(path: ModelStore.path(of: model), defaults: ModelCatalogue.defaults)
-        let sequence = try model.makeSequence(contextSize: 2_048)
+        let (model, adapter) = try await choice().loaded()
+        let sequence = try model.makeSequence(contextSize: 2_048, adapter: adapter)
         var output = Data()
         for line in lines {
             var messages = [ChatMessage(role: .user, content: line.prompt)]

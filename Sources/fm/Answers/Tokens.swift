@@ -25,9 +25,7 @@ struct Tokens: AsyncParsableCommand {
     @Option(name: .shortAndLong, help: "Instructions for the model.")
     var instructions: String?
 
-    @Option(
-        name: [.short, .long], help: ArgumentHelp("An installed model or a GGUF file to use this time.", valueName: "name"))
-    var model: String?
+    @OptionGroup var modelFlags: ModelFlags
 
     @OptionGroup var format: FormatFlags
 
@@ -39,8 +37,7 @@ struct Tokens: AsyncParsableCommand {
     @Flag(help: "Exit with 4 if the request does not fit.") var strict = false
 
     func run() async throws {
-        if let model { ModelStore.selectedModel = try ModelChoice.path(of: model) }
-        let report = try await self.report()
+        let report = try await self.report(try modelFlags.choice().systemModel())
         if json {
             struct Whole: Encodable {
                 var contextSize: Int, usedTokens: Int, freeTokens: Int, parts: [ContextReport.Part], suggestions: [String]
@@ -57,7 +54,7 @@ struct Tokens: AsyncParsableCommand {
         if strict, report.freeTokens < 1 { throw CommandFailure(code: .promptTooLarge) }
     }
 
-    private func report() async throws -> ContextReport {
+    private func report(_ model: SystemLanguageModel) async throws -> ContextReport {
         var entries: [Transcript.Entry] = []
         if let transcript {
             entries = Array(try read(Transcript.self, transcript, "a transcript"))
@@ -72,10 +69,9 @@ struct Tokens: AsyncParsableCommand {
         }
         let responseFormat = try format.responseFormat()
         let prompt = self.prompt == nil && transcript != nil ? nil : try StandardInput.prompt(with: self.prompt)
-        var report = try await ContextReport(model: SystemLanguageModel.default, transcript: entries, prompt: prompt)
+        var report = try await ContextReport(model: model, transcript: entries, prompt: prompt)
         if let prompt, let request = format.request(for: responseFormat) {
-            let whole = try await ContextReport(
-                model: SystemLanguageModel.default, transcript: entries, prompt: prompt + "\n\n" + request)
+            let whole = try await ContextReport(model: model, transcript: entries, prompt: prompt + "\n\n" + request)
             report.parts.append(
                 .init(kind: .schema, name: "description of the format", tokens: whole.usedTokens - report.usedTokens))
         }

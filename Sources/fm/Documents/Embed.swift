@@ -43,7 +43,7 @@ struct Embed: AsyncParsableCommand {
 
     func run() async throws {
         let input = similar != nil || texts.isEmpty ? try lines(of: texts.first) : texts
-        let model = try Embedder.model(self.model)
+        let model = try Embedder.installedModel(self.model)
         if let similar { try await search(similar, in: input, model) } else { try await write(input, model) }
     }
 
@@ -190,19 +190,26 @@ struct WholeTexts<Model: EmbeddingModel> {
 
 /// The embedding model of a command.
 enum Embedder {
-    /// - Parameter name: A name or a file; nil for the default one. A model of the catalogue is installed when it is needed for the first time.
-    static func model(_ name: String?) throws -> GGUFEmbeddingModel {
-        let path = name.map { ModelStore.embedderPath(of: $0) } ?? ModelStore.embedderPath
-        if !FileManager.default.fileExists(atPath: path) {
-            guard let known = EmbedderCatalogue.models.first(where: { ModelStore.embedderPath(of: $0.name) == path }) else {
-                throw EmbeddingError(
-                    "There is no embedding model “\(name ?? path)”. “fm model list” shows those that are installed; "
-                        + "“fm model pull embedder” installs the default one.")
-            }
-            let lock = try InstallLock()
-            try EmbedderInstaller(known).install(isQuiet: true)
-            withExtendedLifetime(lock) {}
-        }
+    /// The file of a model, which may be missing.
+    ///
+    /// - Parameter name: A name or a file; nil for the default one.
+    static func path(_ name: String?) -> String { name.map { ModelStore.embedderPath(of: $0) } ?? ModelStore.embedderPath }
+
+    /// The model, which is installed first if it is one of the catalogue and needed for the first time.
+    static func installedModel(_ name: String?) throws -> GGUFEmbeddingModel {
+        let path = path(name)
+        if !FileManager.default.fileExists(atPath: path) { try install(name, at: path) }
         return GGUFEmbeddingModel(url: URL(filePath: path))
+    }
+
+    private static func install(_ name: String?, at path: String) throws {
+        guard let known = EmbedderCatalogue.models.first(where: { ModelStore.embedderPath(of: $0.name) == path }) else {
+            throw EmbeddingError(
+                "There is no embedding model “\(name ?? path)”. “fm model list” shows those that are installed; "
+                    + "“fm model pull embedder” installs the default one.")
+        }
+        let lock = try InstallLock()
+        try EmbedderInstaller(known).install(isQuiet: true)
+        withExtendedLifetime(lock) {}
     }
 }

@@ -53,9 +53,9 @@ struct Read: AsyncParsableCommand {
     }
 
     func run() async throws {
-        try flags.selectModel()
+        let model = try flags.modelFlags.choice()
         let (files, task) = try parts()
-        try await LongWork.untilInterrupted("Stopped. The same command continues.") { try await read(files, task) }
+        try await LongWork.untilInterrupted("Stopped. The same command continues.") { try await read(files, task, model) }
     }
 
     /// The files, and what to do with their texts.
@@ -76,8 +76,8 @@ struct Read: AsyncParsableCommand {
         return (files, task)
     }
 
-    private func read(_ files: [String], _ task: String?) async throws {
-        let model = flags.systemModel
+    private func read(_ files: [String], _ task: String?, _ choice: ModelChoice) async throws {
+        let model = choice.systemModel(guardrails: flags.guardrails.value)
         var texts: [(String, ExtractedText)] = []
         for file in files { texts.append((file, try await Self.text(of: file))) }
         let empty = texts.filter(\.1.isEmpty).map { file, _ in
@@ -93,7 +93,7 @@ struct Read: AsyncParsableCommand {
         let shape = try schema.map { try SchemaFile.read($0) }
         let checkpoint = try Self.checkpoint(
             whole, task ?? "", shape?.text ?? "", "\(length) \(flags.guardrails.rawValue) \(flags.instructions ?? "")",
-            try ModelChoice.identity().joined(separator: " "))
+            try choice.identity().joined(separator: " "))
         // The model reads about a token for four bytes of English text.
         let line = ProgressLine("Reading", total: max(1, whole.utf8.count / 4))
         let usages = Mutex<[LanguageModelSession.Usage]>([])
@@ -184,16 +184,14 @@ struct Read: AsyncParsableCommand {
         try FileManager.default.createDirectory(
             at: folder, withIntermediateDirectories: true, attributes: [.posixPermissions: 0o700])
         defer { try? FileManager.default.removeItem(at: folder) }  // the system removes what is left
-        let index = try await SearchIndex(url: folder.appendingPathComponent("index"), model: try Embedder.model(nil))
+        let index = try await SearchIndex(url: folder.appendingPathComponent("index"), model: try Embedder.installedModel(nil))
         let line = ProgressLine("Reading", total: texts.count)
         for (number, (file, text)) in texts.enumerated() {
             line.show(number, text: "\(number) of \(texts.count) texts")
             try await index.add(text, path: file == "-" ? "standard input" : file)
         }
         line.end()
-        var options = SearchOptions()
-        (options.limit, options.diversity) = (24, 0.3)
-        try await CitedAnswerWriter(model: model, flags: flags, json: json).answer(question, from: index, options)
+        try await CitedAnswerWriter(model: model, flags: flags, json: json).answer(question, from: index)
     }
 
     // MARK: - Values

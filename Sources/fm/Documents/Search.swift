@@ -38,7 +38,9 @@ struct Search: AsyncParsableCommand {
 
     func run() async throws {
         let index = try await flags.index()
-        let results = try await index.search(query, options: flags.options(limit: top))
+        var options = SearchOptions()
+        options.limit = top
+        let results = try await index.search(query, options: flags.options(options))
         let isColored = Terminal.hasColors(STDOUT_FILENO)
         for (number, result) in results.enumerated() {
             let passage = result.passage
@@ -79,13 +81,12 @@ struct SearchFlags: ParsableArguments {
     }
 
     func index() async throws -> SearchIndex {
-        try await SearchIndex(readingFrom: URL(filePath: path), model: try Embedder.model(embedder))
+        try await SearchIndex(readingFrom: URL(filePath: path), model: try Embedder.installedModel(embedder))
     }
 
-    func options(limit: Int, diversity: Double = 0) -> SearchOptions {
-        var options = SearchOptions()
-        options.limit = limit
-        options.diversity = diversity
+    /// Options, with the documents and the mode of the flags.
+    func options(_ options: SearchOptions) -> SearchOptions {
+        var options = options
         options.filter.pathPrefix = prefix
         options.mode = SearchOptions.Mode(rawValue: mode) ?? .hybrid
         return options

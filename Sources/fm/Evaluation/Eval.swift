@@ -4,7 +4,6 @@ import EvaluationCore
 import Files
 import Foundation
 import FoundationModels
-import FoundationModelsGGUF
 import Inference
 import InstalledModels
 import ProcessSettings
@@ -81,14 +80,7 @@ struct Eval: AsyncParsableCommand {
     @Option(help: ArgumentHelp("An earlier run to compare with.", valueName: "file"))
     var compare: String?
 
-    @Option(name: [.short, .long], help: ArgumentHelp("An installed model or a GGUF file.", valueName: "name"))
-    var model: String?
-
-    @Option(
-        help: ArgumentHelp(
-            "An adapter of the model: a file, a name of “fm adapter list”, or none (default: the one in use).", valueName: "file")
-    )
-    var adapter: String?
+    @OptionGroup var modelFlags: ModelFlags
 
     @Option(
         help: ArgumentHelp("The model that judges answers and arguments (default: the model under test).", valueName: "name"))
@@ -201,24 +193,22 @@ struct Eval: AsyncParsableCommand {
             }
             options.embedder = embedder
         }
-        // The model under test and the judge.
         let judgePath = try judge.map { try ModelChoice.path(of: $0) }
-        try ModelChoice.select(model: self.model, adapter: adapter)
-        try ModelChoice.check()
-        let (path, adapterPath) = (ModelStore.systemModelPath, ModelStore.selectedAdapter)
-        let model = SystemLanguageModel(guardrails: guardrails.value)
-        options.judge = judgePath.map { GGUFLanguageModel(url: URL(filePath: $0)) } ?? SystemLanguageModel.default
+        let choice = try modelFlags.choice()
+        try choice.check()
+        let model = choice.systemModel(guardrails: guardrails.value)
+        options.judge = judgePath.map { SystemLanguageModel(file: $0, adapter: nil) } ?? choice.systemModel()
         options.supportsLocale = { model.supportsLocale($0) }
         let embedderPath = dataSet.needsEmbedder ? embedder.url.path : nil
         var info = [
-            "model": Self.title(ofModel: path), "settings": settings(options, denyListData),
+            "model": Self.title(ofModel: choice.path), "settings": settings(options, denyListData),
             "screening": String(ScreeningVersion.fingerprint, radix: 16), "program": FM.configuration.version,
         ]
         info["judge"] = judgePath.map { Self.title(ofModel: $0) }
         info["embedder"] = embedderPath.map { Self.title(ofModel: $0) }
-        info["adapter"] = adapterPath.map { ModelChoice.name(ofAdapter: $0) }
+        info["adapter"] = choice.adapterName
         let contents = try Self.contents(
-            ["model": path, "judge": judgePath, "embedder": embedderPath].compactMapValues { $0 }, adapter: adapterPath)
+            ["model": choice.path, "judge": judgePath, "embedder": embedderPath].compactMapValues { $0 }, adapter: choice.adapter)
         let feature = Feature(
             model: GuardedLanguageModel(model, denyLists: store), instructions: instructions,
             spotlighting: spotlight ? Spotlighting(key: "kmqzxw") : nil)

@@ -13,10 +13,7 @@ struct Bench: AsyncParsableCommand {
             because they do not affect the speed. Close other programs first.
             """)
 
-    @Option(
-        name: [.short, .long],
-        help: ArgumentHelp("An installed model or a GGUF file (default: the model in use).", valueName: "name"))
-    var model: String?
+    @OptionGroup var modelFlags: ModelFlags
 
     @Option(parsing: .upToNextOption, help: "Thread counts to measure (default: number of physical cores).")
     var threads: [Int] = []
@@ -73,16 +70,16 @@ struct Bench: AsyncParsableCommand {
     }
 
     func run() async throws {
-        let path = try model.map { try ModelChoice.path(of: $0) } ?? ModelStore.systemModelPath
+        let choice = try modelFlags.choice()
         if !concurrency.isEmpty || lookup {
-            let model = try await LoadedModel.load(path: path, threads: threads.first, defaults: ModelCatalogue.defaults)
-            if !concurrency.isEmpty { try await measureConcurrency(model) }
-            if lookup { try await measureLookup(model) }
+            let (model, adapter) = try await choice.loaded(threads: threads.first)
+            if !concurrency.isEmpty { try await measureConcurrency(model, adapter) }
+            if lookup { try await measureLookup(model, adapter) }
             return
         }
         // Tokenizers use one thread.
         for count in tokenizer ? [1] : threads.isEmpty ? [WorkerPool.defaultThreads] : threads {
-            let figures = tokenizer ? try measureTokenizer(path: path) : try measure(path: path, threads: count)
+            let figures = tokenizer ? try measureTokenizer(path: choice.path) : try measure(choice, threads: count)
             if json {
                 try printJSON(figures)
             } else {
@@ -101,8 +98,8 @@ struct Bench: AsyncParsableCommand {
         print(String(decoding: try encoder.encode(figures), as: UTF8.self))
     }
 
-    private func measureConcurrency(_ model: LoadedModel) async throws {
-        let bench = ConcurrencyBench(model: model, format: cacheFormat)
+    private func measureConcurrency(_ model: LoadedModel, _ adapter: LowRankAdapter?) async throws {
+        let bench = ConcurrencyBench(model: model, adapter: adapter, format: cacheFormat)
         _ = try await bench.measure(1)  // reads the weights into memory
         let table = TextTable([
             .right("conversations"), .right("generated/s"), .right("processed/s"), .right("first token: median"),
@@ -129,8 +126,8 @@ struct Bench: AsyncParsableCommand {
         }
     }
 
-    private func measureLookup(_ model: LoadedModel) async throws {
-        let bench = LookupBench(model: model)
+    private func measureLookup(_ model: LoadedModel, _ adapter: LowRankAdapter?) async throws {
+        let bench = LookupBench(model: model, adapter: adapter)
         let table = TextTable([
             .left("task", minimum: 26), .right("tokens"), .right("proposed"), .right("accepted"), .right("tokens/s"),
             .right("without"), .right("gain"),
@@ -202,17 +199,25 @@ struct Bench: AsyncParsableCommand {
     var cacheFormat: CacheFormat { cacheBits == 8 ? .int8 : .binary16 }
 
     /// Rates in tokens per second, times in milliseconds, sizes in MB.
-    private func measure(path: String, threads: Int) throws -> [String: Double] {
+    private func measure(_ choice: ModelChoice, threads: Int) throws -> [String: Double] {
         var figures: [String: Double] = ["threads": Double(threads)]
         let loadStart = ContinuousClock.now
-        let file = try GGUFFile(path: path)
+        let file = try GGUFFile(path: choice.path)
         try ModelShape(file: file).checkGeneratesText()
-        let model = try NeuralModel(
-            file: file, pool: WorkerPool(threads: threads, instructionSet: instructionSet), cache: PackedCache.standard)
+        let pool = try WorkerPool(threads: threads, instructionSet: instructionSet)
+        var model = try NeuralModel(file: file, pool: pool, cache: PackedCache.standard)
+        var adapter: LowRankAdapter?
+        if let path = choice.adapter {
+            let adapterFile = try AdapterFile(path: path)
+            adapter = try model.adapter(adapterFile, file: file)
+            if adapter == nil {
+                model = try NeuralModel(file: file, pool: pool, adapter: adapterFile, cache: PackedCache.standard)
+            }
+        }
         let tokenizer = try Tokenizer(file: file)
         figures["load_ms"] = (ContinuousClock.now - loadStart).seconds * 1000
         let context = min(long ? 4352 : 4096, model.shape.contextLength)
-        let cache = try KVCache(shape: model.shape, capacity: context, format: cacheFormat)
+        let cache = try KVCache(shape: model.shape, capacity: context, format: cacheFormat, adapter: adapter)
         let vocabulary = model.shape.vocabularySize
         func prompt(_ length: Int) -> [TokenID] { (0..<length).map { TokenID(($0 * 7919 + 113) % vocabulary) } }
 

@@ -5,6 +5,7 @@ import Inference
 /// tokens.
 struct ConcurrencyBench {
     let model: LoadedModel
+    let adapter: LowRankAdapter?
     let format: CacheFormat
     var promptTokens = 200
     var responseTokens = 128
@@ -45,7 +46,7 @@ struct ConcurrencyBench {
         request.proposesTokens = false
         request.bannedTokens = Array(model.tokenizer.stopTokens)
         let sequence = try model.makeSequence(
-            contextSize: promptTokens + responseTokens + 1, format: format, sharesCache: false)
+            contextSize: promptTokens + responseTokens + 1, format: format, adapter: adapter, sharesCache: false)
         let result = try await model.generate(request, in: sequence) { _ in true }
         return result.usage.queueSeconds + result.usage.promptSeconds
     }

@@ -6,6 +6,7 @@ import JSON
 /// Measures the gain from proposing tokens that occurred before: tasks that repeat their input, and tasks that do not.
 struct LookupBench {
     let model: LoadedModel
+    let adapter: LowRankAdapter?
 
     private static let code = """
         func total(of orders: [Order], in currency: Currency) -> Decimal {
@@ -93,7 +94,7 @@ struct LookupBench {
                 tokens: try model.tokens(for: ChatPrompt([ChatMessage(role: .user, content: task.prompt)])), sampling: .greedy,
                 maximumTokens: 256, grammar: grammar)
             request.proposesTokens = proposes
-            let sequence = try model.makeSequence(contextSize: 2_048, sharesCache: false)
+            let sequence = try model.makeSequence(contextSize: 2_048, adapter: adapter, sharesCache: false)
             let result = try await model.generate(request, in: sequence) { _ in true }
             texts.insert(result.tokens)
             let seconds = result.usage.generationSeconds

@@ -27,7 +27,7 @@ struct Model: AsyncParsableCommand {
         defaultSubcommand: List.self)
 
     static func file(named name: String?) throws -> String {
-        guard let name else { return ModelStore.systemModelPath }
+        guard let name else { return ModelStore.defaultModelPath }
         let path = ModelStore.path(of: name)
         if FileManager.default.fileExists(atPath: path) { return path }
         throw ValidationError(ModelChoice.missing(name))
@@ -56,7 +56,7 @@ struct Model: AsyncParsableCommand {
         @Flag(name: .shortAndLong, help: "Also show the catalogue.") var all = false
 
         func run() throws {
-            let current = ModelStore.systemModelPath
+            let current = ModelStore.defaultModelPath
             let installed = ModelStore.installed
             print("  name                    size      memory    file")
             for model in installed {
@@ -132,7 +132,7 @@ struct Model: AsyncParsableCommand {
                 if name == nil { Self.installEmbedder() }
                 print("Installed \(title): \(installer.destination(of: first).path)")
                 await Self.check(installer.destination(of: first).path)
-                if name != nil, ModelStore.systemModelPath != installer.destination(of: first).path {
+                if name != nil, ModelStore.defaultModelPath != installer.destination(of: first).path {
                     let short = ModelStore.installed.first { $0.file == installer.destination(of: first) }?.name ?? first.fileName
                     print("“fm model use \(short)” makes it the model in use; “fm --model \(short) …” uses it once.")
                 }
@@ -212,7 +212,7 @@ struct Model: AsyncParsableCommand {
         func run() throws {
             if name == ModelStore.defaultName || name == "best" {
                 try ModelStore.choose(nil)
-                print("In use: \(ModelStore.systemModelPath)")
+                print("In use: \(ModelStore.defaultModelPath)")
                 return
             }
             let path = ModelStore.path(of: name)

@@ -5,42 +5,92 @@ import FoundationModels
 import Inference
 import InstalledModels
 
-/// The model and the adapter of commands that answer.
-enum ModelChoice {
-    /// Makes a model the system model, with its adapter. Must be called before the system model is first used.
-    ///
+/// The flags of all commands that use a language model.
+struct ModelFlags: ParsableArguments {
+    @Option(
+        name: [.short, .long],
+        help: ArgumentHelp("An installed model or a GGUF file (default: the model in use).", valueName: "name"))
+    var model: String?
+
+    @Option(
+        help: ArgumentHelp(
+            "An adapter of the model: a file, a name of “fm adapter list”, or none (default: the one in use).", valueName: "file")
+    )
+    var adapter: String?
+
+    /// See ``ModelChoice/init(model:adapter:)``.
+    func choice() throws -> ModelChoice { try ModelChoice(model: model, adapter: adapter) }
+}
+
+/// The model and the adapter of a command, which makes this value once from its flags and passes it on.
+struct ModelChoice: Hashable {
+    /// The path of the model's file.
+    let path: String
+    /// The path of the adapter; nil for the model alone.
+    let adapter: String?
+
     /// - Parameters:
-    ///   - model: A name or a file; nil for the one in use.
-    ///   - adapter: See ``adapter(_:for:)``.
-    static func select(model: String?, adapter: String?) throws {
-        if let model { ModelStore.selectedModel = try path(of: model) }
-        ModelStore.selectedAdapter = try self.adapter(adapter, for: ModelStore.systemModelPath)
+    ///   - model: A name or a file; nil for the model in use (``ModelStore/defaultModelPath``), whose file may be missing.
+    ///   - adapter: A file, the name of an adapter, or “none”; nil for the one of `fm adapter use`, if it was made for this model.
+    /// - Throws: The exit code for “no usable model”, after saying what to do, if there is no model of this name; `ValidationError` if
+    ///   there is no adapter of this name.
+    init(model: String? = nil, adapter: String? = nil) throws {
+        path = try model.map { try Self.path(of: $0) } ?? ModelStore.defaultModelPath
+        self.adapter = try Self.adapter(adapter, for: path)
     }
 
-    /// Checks that the model in use can be used. What a request would say of a file comes before other work.
+    /// The language model that answers.
+    ///
+    /// - Parameter contextSize: The maximum number of tokens of a conversation; nil for the default.
+    func systemModel(
+        useCase: SystemLanguageModel.UseCase = .general, guardrails: SystemLanguageModel.Guardrails = .default,
+        contextSize: Int? = nil
+    ) -> SystemLanguageModel {
+        SystemLanguageModel(
+            file: path, adapter: adapter, contextSize: contextSize, useCase: useCase, guardrails: guardrails)
+    }
+
+    /// The model in memory for a measurement, and the adapter to use beside its weights; nil if there is none, or if it had to be merged
+    /// into the weights.
+    func loaded(threads: Int? = nil) async throws -> (model: LoadedModel, adapter: LowRankAdapter?) {
+        let model = try await LoadedModel.load(path: path, threads: threads, defaults: ModelCatalogue.defaults)
+        guard let adapter else { return (model, nil) }
+        if let beside = try await model.adapter(path: adapter) { return (model, beside) }
+        let merged = try await LoadedModel.load(
+            path: path, adapter: adapter, threads: threads, defaults: ModelCatalogue.defaults)
+        return (merged, nil)
+    }
+
+    /// Checks that the model and the adapter can be used. What a request would say of their files comes before other work.
     ///
     /// - Throws: The exit code for “no usable model”, after saying what is wrong.
-    static func check() throws {
-        let path = ModelStore.systemModelPath
-        func error(_ description: String) -> any Error {
+    func check() throws {
+        func failure(_ description: String) -> any Error {
             ExitMessage.exit(for: SystemLanguageModel.Error.assetsUnavailable(.init(debugDescription: description)))
         }
-        guard FileManager.default.fileExists(atPath: path) else { throw error("There is no model at \(path).") }
-        do { _ = try ModelSummary(path: path) } catch let problem {
-            throw error("The model “\(path)” cannot be used: \(problem)")
+        guard FileManager.default.fileExists(atPath: path) else { throw failure("There is no model at \(path).") }
+        do { _ = try ModelSummary(path: path) } catch {
+            throw failure("The model “\(path)” cannot be used: \(error)")
+        }
+        guard let adapter else { return }
+        do { try AdapterFile(path: adapter).check(GGUFFile(path: path)) } catch {
+            throw failure("The adapter “\(adapter)” cannot be used: \(error)")
         }
     }
 
-    /// Fingerprints of the model and the adapter in use, on which answers depend: other files may have the same names.
+    /// Fingerprints of the model and the adapter, on which answers depend: other files may have the same names.
     ///
     /// - Throws: As ``check()``.
-    static func identity() throws -> [String] {
+    func identity() throws -> [String] {
         try check()
         do {
-            let model = try GGUFFile(path: ModelStore.systemModelPath).fingerprint()
-            return [model] + (try ModelStore.selectedAdapter.map { ["\(FNV.hash(try TextFile.bytes($0)))"] } ?? [])
+            let model = try GGUFFile(path: path).fingerprint()
+            return [model] + (try adapter.map { ["\(FNV.hash(try TextFile.bytes($0)))"] } ?? [])
         } catch let error as ModelError { throw Model.fail(error) }
     }
+
+    /// The name of the adapter for people; nil if there is none.
+    var adapterName: String? { adapter.map { URL(filePath: $0).deletingPathExtension().lastPathComponent } }
 
     /// The file of a model that is named for one use.
     ///
@@ -70,7 +120,7 @@ enum ModelChoice {
     /// - Parameters:
     ///   - name: A file, the name of an adapter, or “none”; nil for the one of `fm adapter use`, if it was made for this model.
     ///   - model: The path of the model.
-    static func adapter(_ name: String?, for model: String) throws -> String? {
+    private static func adapter(_ name: String?, for model: String) throws -> String? {
         if let name { return name == "none" ? nil : try Adapter.file(named: name) }
         guard let chosen = ModelStore.chosenAdapter, let path = ModelStore.adapterPath(of: chosen),
             // Of another model, it is not used; a request with “--adapter” says why.
@@ -78,7 +128,4 @@ enum ModelChoice {
         else { return nil }
         return path
     }
-
-    /// The name of an adapter for people.
-    static func name(ofAdapter path: String) -> String { URL(filePath: path).deletingPathExtension().lastPathComponent }
 }

@@ -83,8 +83,8 @@ enum ModelAdvice {
         let environment = ProcessInfo.processInfo.environment
         let standard = ModelCatalogue.standard
         guard isatty(STDERR_FILENO) == 1, environment["FM_MODEL"] ?? "" == "",
-            ModelStore.selectedModel == nil, ModelStore.chosenModel == nil,
-            ModelStore.systemModelPath.hasSuffix("/" + standard.fileName)
+            ModelStore.chosenModel == nil,
+            ModelStore.defaultModelPath.hasSuffix("/" + standard.fileName)
         else { return }
         let note = ModelStore.sourceDirectory.appendingPathComponent(".recommended")
         guard !FileManager.default.fileExists(atPath: note.path) else { return }

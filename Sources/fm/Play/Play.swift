@@ -1,7 +1,6 @@
 import ArgumentParser
 import Foundation
 import FoundationModels
-import FoundationModelsGGUF
 import Inference
 import InstalledModels
 import Synchronization
@@ -95,7 +94,7 @@ struct Play: AsyncParsableCommand {
     private struct Column {
         var title: String
         var path: String
-        var model: GGUFLanguageModel
+        var model: SystemLanguageModel
         var options: GenerationOptions
     }
 
@@ -161,20 +160,19 @@ struct Play: AsyncParsableCommand {
         let adapters: [String?] = adapter.isEmpty ? [nil] : adapter
         let temperatures = temperature.isEmpty ? [0] : temperature
         return try models.flatMap { name in
-            let path = try ModelChoice.path(of: name ?? ModelStore.defaultName)
-            return try adapters.flatMap { adapterName in
-                // A Swift file runs as a program does, without it.
-                let adapter = isSwift ? nil : try ModelChoice.adapter(adapterName, for: path)
-                let model = GGUFLanguageModel(url: URL(filePath: path), adapter: adapter, guardrails: guardrails.value)
+            try adapters.flatMap { adapter in
+                // A Swift file runs as a program does, without an adapter.
+                let choice = try ModelChoice(model: name ?? ModelStore.defaultName, adapter: isSwift ? "none" : adapter)
+                let model = choice.systemModel(guardrails: guardrails.value)
                 return temperatures.map { temperature in
                     let options = GenerationOptions(
                         samplingMode: temperature == 0 ? .greedy : .random(probabilityThreshold: 0.9, seed: seed ?? 1),
                         temperature: temperature == 0 ? nil : temperature, maximumResponseTokens: maxTokens ?? 200)
                     let title =
-                        (name ?? URL(filePath: path).deletingPathExtension().lastPathComponent)
-                        + (adapter.map { ", adapter \(ModelChoice.name(ofAdapter: $0))" } ?? "")
+                        (name ?? URL(filePath: choice.path).deletingPathExtension().lastPathComponent)
+                        + (choice.adapterName.map { ", adapter \($0)" } ?? "")
                         + (self.temperature.isEmpty ? "" : ", temperature \(temperature)")
-                    return Column(title: title, path: path, model: model, options: options)
+                    return Column(title: title, path: choice.path, model: model, options: options)
                 }
             }
         }

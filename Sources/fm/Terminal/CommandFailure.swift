@@ -77,7 +77,7 @@ struct CommandFailure: Error, Equatable, CustomStringConvertible {
         case SystemLanguageModel.Error.assetsUnavailable(let context):
             self.init(
                 context.debugDescription, code: .noModel,
-                advice: Self.advice("fm model pull", missing: ModelStore.systemModelPath))
+                advice: Self.advice("fm model pull", missing: ModelStore.defaultModelPath))
         case let error as EmbeddingError:
             self.init(
                 error.description, code: .noModel, advice: Self.advice("fm model pull embedder", missing: ModelStore.embedderPath)

@@ -34,7 +34,7 @@ extension LanguageModelSession {
                 span.attributes["gen_ai.request.model"] =
                     (model as? any HasLocalModel)?.localModel.description.name ?? "\(type(of: model))"
                 do {
-                    let finished = try await answer(request, prompt, before, profile, progress)
+                    let finished = try await runRounds(request, prompt, before, profile, progress)
                     span.attributes["gen_ai.usage.input_tokens"] = finished.usage.input.totalTokenCount
                     span.attributes["gen_ai.usage.cache_read.input_tokens"] = finished.usage.input.cachedTokenCount
                     span.attributes["gen_ai.usage.output_tokens"] = finished.usage.output.totalTokenCount
@@ -50,7 +50,7 @@ extension LanguageModelSession {
     }
 
     /// Runs the rounds of the request and records their result or error.
-    private func answer(
+    private func runRounds(
         _ request: SessionRequest, _ prompt: Transcript.Prompt, _ before: Transcript, _ profile: ResolvedProfile,
         _ progress: ResponseProgress
     ) async throws -> ResponseOutput.Finished {

@@ -28,7 +28,7 @@ extension SystemLanguageModel {
             do {
                 let file = try AdapterFile(path: fileURL.path)
                 // Without an installed model the check is skipped; loading the model with the adapter repeats it.
-                if let model = try? GGUFFile(path: ModelStore.systemModelPath) { try file.check(model) }
+                if let model = try? GGUFFile(path: ModelStore.defaultModelPath) { try file.check(model) }
                 self.file = file
             } catch {
                 throw AssetError.invalidAsset(.init(debugDescription: "\(fileURL.lastPathComponent): \(error)"))
@@ -105,6 +105,6 @@ extension SystemLanguageModel {
     public convenience init(
         adapter: SystemLanguageModel.Adapter, guardrails: SystemLanguageModel.Guardrails = .default
     ) {
-        self.init(.general, guardrails, adapter: adapter.path)
+        self.init(file: nil, adapter: adapter.path, guardrails: guardrails)
     }
 }

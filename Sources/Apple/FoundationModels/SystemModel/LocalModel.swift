@@ -2,6 +2,7 @@ package import Foundation
 internal import Inference
 internal import InstalledModels
 internal import ModelPrompts
+internal import ProcessSettings
 internal import Synchronization
 
 /// A model file and its configuration, shared by the system model and models from files.
@@ -20,18 +21,20 @@ package struct LocalModel: Hashable, Sendable {
     package var checksValues = true
     /// Whether tool calls end after rounds with identical calls and outputs; nil if the defaults of the model decide.
     package var repetitionOption: Bool?
-    /// The format of keys and values in the KV cache. `FM_CACHE_BITS=8` selects 8 bits for models that select none.
-    var cacheFormat: CacheFormat
+    /// The format of keys and values in the KV cache.
+    let cacheFormat: CacheFormat
     /// Whether generation stops when the response repeats itself endlessly. `FM_LOOPS=1` disables this.
-    package var detectsLoops = ProcessInfo.processInfo.environment["FM_LOOPS"] != "1"
+    package var detectsLoops: Bool
 
+    /// - Parameter cacheBits: The number of bits of each element of keys and values, 8 or 16; nil for 16, unless the environment has
+    ///   `FM_CACHE_BITS=8`.
     package init(
         path: String, maximumContext: Int, adapter: String? = nil, isTagging: Bool = false, checksText: Bool = true,
         stopsRepeatedCalls: Bool? = nil, cacheBits: Int? = nil
     ) {
         self.path = path
-        let bits = cacheBits.map { "\($0)" } ?? ProcessInfo.processInfo.environment["FM_CACHE_BITS"]
-        cacheFormat = bits == "8" ? .int8 : .binary16
+        cacheFormat = cacheBits ?? Setting.cacheBits.value.flatMap { Int($0) } == 8 ? .int8 : .binary16
+        detectsLoops = Setting.loops.value != "1"
         self.adapter = adapter
         self.maximumContext = maximumContext
         self.isTagging = isTagging
@@ -159,8 +162,11 @@ package struct LocalModel: Hashable, Sendable {
     /// The adapter to use beside the weights of a model that ``lease(isPrewarm:)`` returned; nil if there is none.
     func adapter(for model: LoadedModel) async throws -> LowRankAdapter? {
         guard !model.hasMergedAdapter, let adapter = try adapterPath(for: model) else { return nil }
-        do { return try await model.adapter(path: adapter) } catch {
-            throw SystemLanguageModel.Error.assetsUnavailable(.init(debugDescription: "\(error)"))
+        do { return try await model.adapter(path: adapter) } catch let error as CancellationError {
+            throw error
+        } catch {
+            throw SystemLanguageModel.Error.assetsUnavailable(
+                .init(debugDescription: "The adapter \(adapter) cannot be used with \(path): \(error)"))
         }
     }
 

@@ -23,7 +23,7 @@ package final class LocalModelExecutor: Sendable {
     deinit { answering.withLock { $0?.cancel() } }
 
     /// The model, for one request, and the sequence whose KV cache follows the transcript.
-    private struct Conversation: Sendable {
+    private struct ModelSequence: Sendable {
         let lease: ModelLease<LoadedModel>
         let sequence: SequenceState
 
@@ -43,12 +43,12 @@ package final class LocalModelExecutor: Sendable {
         self.configuration = configuration
     }
 
-    private func conversation(isPrewarm: Bool = false) async throws -> Conversation {
+    private func conversation(isPrewarm: Bool = false) async throws -> ModelSequence {
         let isFirst = sequence.withLock { $0 == nil }
         async let checks: Void = isFirst ? await Self.prepareChecks() : ()
         let lease = try await configuration.lease(isPrewarm: isPrewarm)
         await checks
-        if let known = sequence.withLock({ $0 }), known.fits(lease.model) { return Conversation(lease: lease, sequence: known) }
+        if let known = sequence.withLock({ $0 }), known.fits(lease.model) { return ModelSequence(lease: lease, sequence: known) }
         let made = try lease.model.makeSequence(
             contextSize: configuration.maximumContext, format: configuration.cacheFormat,
             adapter: try await configuration.adapter(for: lease.model))
@@ -59,7 +59,7 @@ package final class LocalModelExecutor: Sendable {
             return (made, before)
         }
         _ = before  // freed outside the lock
-        return Conversation(lease: lease, sequence: used)
+        return ModelSequence(lease: lease, sequence: used)
     }
 
     /// Unpacks the tables of the checks, which takes as long as loading a small model does, and is done at the same time.
@@ -99,7 +99,7 @@ package final class LocalModelExecutor: Sendable {
 
     /// Processes the tokens that a conversation has in common however its last prompt, which begins with `prefix`, goes on.
     private static func prefill(
-        _ entries: [Transcript.Entry], _ prefix: String, _ renderer: TranscriptRenderer, _ conversation: Conversation,
+        _ entries: [Transcript.Entry], _ prefix: String, _ renderer: TranscriptRenderer, _ conversation: ModelSequence,
         in sequence: SequenceState, thinking: ThinkingLevel = .off
     ) async throws {
         // Two prompts with different continuations share exactly the tokens that do not depend on the continuation.
@@ -177,7 +177,7 @@ package final class LocalModelExecutor: Sendable {
 
     /// While the tools run, processes what comes before their results in the prompt of the answer.
     private func prefillAnswer(
-        to request: LanguageModelExecutorGenerationRequest, _ renderer: TranscriptRenderer, _ conversation: Conversation
+        to request: LanguageModelExecutorGenerationRequest, _ renderer: TranscriptRenderer, _ conversation: ModelSequence
     ) {
         guard case .prompt(let prompt)? = request.transcript.last else { return }
         let (entries, thinking) = (Array(request.transcript.dropLast()), request.contextOptions.thinkingLevel)
@@ -192,7 +192,7 @@ package final class LocalModelExecutor: Sendable {
     }
 
     private static func failure(
-        _ error: any Error, limit: Int?, promptTokens: Int, _ conversation: Conversation
+        _ error: any Error, limit: Int?, promptTokens: Int, _ conversation: ModelSequence
     ) -> any Error {
         guard case GenerationFailure.budgetTooSmall(let needed, let available) = error else { return error }
         let failure = GenerationFailure.budgetTooSmall(needed: needed, available: available)
@@ -242,7 +242,7 @@ package final class LocalModelExecutor: Sendable {
 
     /// The states of the last token of a prompt after some layers, without the conversation's adapter unless `sequence` has it.
     private func states(
-        of tokens: [TokenID], layers: [Int], _ conversation: Conversation, sequence: SequenceState? = nil
+        of tokens: [TokenID], layers: [Int], _ conversation: ModelSequence, sequence: SequenceState? = nil
     ) async throws -> [Int: [Float]] {
         var request = GenerationRequest(tokens: tokens, sampling: .greedy, maximumTokens: 1)
         request.stateLayers = layers

@@ -67,21 +67,34 @@ public final class SystemLanguageModel: Sendable, Observable {
     /// The model for general use.
     public static var `default`: SystemLanguageModel { shared }
 
-    private let useCase: UseCase
-    private let guardrails: Guardrails
-    private let adapter: String?
+    private let configuration: LocalModel
+    /// Whether the file is the default of this machine, which is looked up at each use: it may be installed while the program runs.
+    private let usesDefaultFile: Bool
 
     /// Creates a model for a use. The file is loaded at the first request, and all models share it in memory.
     public convenience init(
         useCase: SystemLanguageModel.UseCase = .general, guardrails: SystemLanguageModel.Guardrails = Guardrails.default
     ) {
-        self.init(useCase, guardrails)
+        self.init(file: nil, useCase: useCase, guardrails: guardrails)
     }
 
-    init(_ useCase: UseCase = .general, _ guardrails: Guardrails = .default, adapter: String? = nil) {
-        self.useCase = useCase
-        self.guardrails = guardrails
-        self.adapter = adapter
+    /// Creates a model with a file, and with settings that Apple's initializers do not have.
+    ///
+    /// - Parameters:
+    ///   - file: The path of the GGUF file; nil for the default of this machine.
+    ///   - adapter: The path of a low-rank adapter; nil for the base model.
+    ///   - contextSize: The maximum number of tokens of a conversation; nil for 4,096.
+    ///   - cacheBits: The number of bits of each element of keys and values, 8 or 16; nil for the setting of the environment.
+    package init(
+        file: String?, adapter: String? = nil, contextSize: Int? = nil, cacheBits: Int? = nil,
+        useCase: SystemLanguageModel.UseCase = .general, guardrails: SystemLanguageModel.Guardrails = .default
+    ) {
+        var model = LocalModel(
+            path: file ?? "", maximumContext: contextSize ?? 4096, adapter: adapter, isTagging: useCase == .contentTagging,
+            checksText: !guardrails.isPermissive, cacheBits: cacheBits)
+        model.checksValues = guardrails.checksValues
+        configuration = model
+        usesDefaultFile = file == nil
     }
 
     /// Whether requests can be made. Checked on each access: a model may be installed while the program runs. A file is examined once:
@@ -112,10 +125,9 @@ public final class SystemLanguageModel: Sendable, Observable {
     }
 
     package var localModel: LocalModel {
-        var model = LocalModel(
-            path: ModelStore.systemModelPath, maximumContext: 4096, adapter: adapter ?? ModelStore.selectedAdapter,
-            isTagging: useCase == .contentTagging, checksText: !guardrails.isPermissive)
-        model.checksValues = guardrails.checksValues
+        guard usesDefaultFile else { return configuration }
+        var model = configuration
+        model.path = ModelStore.defaultModelPath
         return model
     }
 }

@@ -145,7 +145,7 @@ extension ConversationArchive {
         let text = Data(prompt.utf8)
         return try writable().addPrompt(
             TurnRow(
-                number: number, prompt: text, entries: nil, asked: date?.timeIntervalSince1970,
+                number: number, prompt: text, entries: nil, date: date?.timeIntervalSince1970,
                 checksum: Checksum.of(turn: number, prompt: text, entries: nil)),
             title: String(prompt.prefix(80)).replacing("\u{0}", with: " "), in: conversation)
     }
@@ -158,7 +158,7 @@ extension ConversationArchive {
         encoder.outputFormatting = .sortedKeys
         let entries = try encoder.encode(Transcript(entries: turn.entries))
         let row = TurnRow(
-            number: turn.number, prompt: prompt, entries: entries, asked: turn.date?.timeIntervalSince1970,
+            number: turn.number, prompt: prompt, entries: entries, date: turn.date?.timeIntervalSince1970,
             checksum: Checksum.of(turn: turn.number, prompt: prompt, entries: entries))
         // The words of the turn as it will be read: the members of a value are in another order then.
         let stored = Self.turns(from: [row]).turns.first ?? turn
@@ -213,8 +213,7 @@ extension ConversationArchive {
             }
             do {
                 let entries = try row.entries.map { Array(try JSONDecoder().decode(Transcript.self, from: $0)) } ?? []
-                let asked = row.asked.flatMap { abs($0) < 1e11 ? $0 : nil }
-                let date = asked.map { Date(timeIntervalSince1970: $0) }
+                let date = row.date.flatMap { abs($0) < 1e11 ? Date(timeIntervalSince1970: $0) : nil }
                 turns.append(
                     Turn(number: number, prompt: String(decoding: prompt, as: UTF8.self), date: date, entries: entries))
             } catch {

@@ -94,17 +94,17 @@ package struct TurnRow: Sendable {
     package var prompt: Data?
     /// nil until the prompt is answered.
     package var entries: Data?
-    /// When it was asked, in seconds since 1970.
-    package var asked: Double?
+    /// When the prompt was sent, in seconds since 1970. Its column is `asked`.
+    package var date: Double?
     package var checksum: Int64?
     /// Why the row cannot be read.
     package var problem: String?
 
-    package init(number: Int?, prompt: Data?, entries: Data?, asked: Double?, checksum: Int64?, problem: String? = nil) {
+    package init(number: Int?, prompt: Data?, entries: Data?, date: Double?, checksum: Int64?, problem: String? = nil) {
         self.number = number
         self.prompt = prompt
         self.entries = entries
-        self.asked = asked
+        self.date = date
         self.checksum = checksum
         self.problem = problem
     }

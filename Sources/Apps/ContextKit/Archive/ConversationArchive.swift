@@ -1,4 +1,5 @@
 public import Foundation
+import Logging
 
 /// Stores conversations in a database: every turn, verbatim, whether or not it is still in a context.
 ///
@@ -78,8 +79,12 @@ public final class ConversationArchive: Sendable {
     public func delete(_ conversation: String) throws {
         try writable().remove(conversation)
         vectors.forget(conversation)
-        // A file that cannot be removed only takes space; it belongs to no conversation any more.
-        if let file = cacheFile(of: conversation) { try? FileManager.default.removeItem(at: file) }
+        guard let file = cacheFile(of: conversation) else { return }
+        do { try FileManager.default.removeItem(at: file) } catch CocoaError.fileNoSuchFile {
+            // Nothing was written for it.
+        } catch {
+            Logger.contextKit.warning("The model's computations of a removed conversation cannot be removed: \(error)")
+        }
     }
 
     /// Copies a conversation to another archive, for example one in memory to a file. Turns that cannot be read are left out.
@@ -103,9 +108,11 @@ public final class ConversationArchive: Sendable {
             }
             _ = try other.save(stored.context, compactions(of: conversation), revision: 0, in: name)
         } catch {
-            // The first error is the one that helps.
-            try? other.delete(name)
-            throw error
+            let failure = error
+            do { try other.delete(name) } catch {
+                Logger.contextKit.warning("The incomplete copy “\(name)” of a conversation cannot be removed: \(error)")
+            }
+            throw failure
         }
     }
 

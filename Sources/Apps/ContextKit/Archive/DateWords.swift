@@ -15,17 +15,17 @@ enum DateWords {
     /// The index terms of the dates in a text: “8 May 2023”, “May 8th”, “in May”, “2023-05-08”, “8.5.2023”.
     static func words(in text: String) -> [String] {
         let words = text.lowercased().split { !$0.isLetter && !$0.isNumber }.map(String.init)
-        var found: [String] = []
+        var terms: [String] = []
         for (index, word) in words.enumerated() {
             if word.count == 4, let year = Int(word), (1900...2199).contains(year) {
-                found.append("zzy\(year)")
+                terms.append("zzy\(year)")
                 // 2023-05-08 and 8.5.2023.
                 let after = words.dropFirst(index + 1).prefix(2).compactMap { Int($0) }
                 let before = words.prefix(index).suffix(2).compactMap { Int($0) }
                 if after.count == 2, (1...12).contains(after[0]), (1...31).contains(after[1]) {
-                    found += ["zzm\(after[0])", "zzd\(after[0])x\(after[1])"]
+                    terms += ["zzm\(after[0])", "zzd\(after[0])x\(after[1])"]
                 } else if before.count == 2, (1...31).contains(before[0]), (1...12).contains(before[1]) {
-                    found += ["zzm\(before[1])", "zzd\(before[1])x\(before[0])"]
+                    terms += ["zzm\(before[1])", "zzd\(before[1])x\(before[0])"]
                 }
             }
             guard let month = months.firstIndex(of: word).map({ $0 + 1 }) else { continue }
@@ -36,23 +36,23 @@ enum DateWords {
             let hasYear = neighbours.contains { $0.count == 4 && Int($0) != nil }
             // “may” and “march” are also verbs.
             guard day != nil || hasYear || isNamed || !["may", "march"].contains(word) else { continue }
-            found.append("zzm\(month)")
-            if let day { found.append("zzd\(month)x\(day)") }
+            terms.append("zzm\(month)")
+            if let day { terms.append("zzd\(month)x\(day)") }
         }
-        return found
+        return terms
     }
 
     /// The index terms of the days, months and years that a text mentions from the day of a prompt on: “yesterday”, “last week”, “three
     /// months ago”, “last summer”, “last Friday”.
     static func relativeWords(in text: String, now: Date) -> [String] {
         let words = text.lowercased().split { !$0.isLetter && !$0.isNumber }.map(String.init)
-        var found: [String] = []
+        var terms: [String] = []
         func day(_ offset: Int) {
-            if let date = calendar.date(byAdding: .day, value: offset, to: now) { found += Self.words(of: date).suffix(1) }
+            if let date = calendar.date(byAdding: .day, value: offset, to: now) { terms += Self.words(of: date).suffix(1) }
         }
         /// The month and the year.
         func month(_ offset: Int) {
-            if let date = calendar.date(byAdding: .month, value: offset, to: now) { found += Self.words(of: date).prefix(2) }
+            if let date = calendar.date(byAdding: .month, value: offset, to: now) { terms += Self.words(of: date).prefix(2) }
         }
         for (index, word) in words.enumerated() {
             let before = index > 0 ? words[index - 1] : ""
@@ -62,7 +62,7 @@ enum DateWords {
             case "week" where before == "last": for offset in 7...13 { day(-offset) }
             case "month" where before == "last": month(-1)
             case "year" where before == "last":
-                if let date = calendar.date(byAdding: .year, value: -1, to: now) { found += Self.words(of: date).prefix(1) }
+                if let date = calendar.date(byAdding: .year, value: -1, to: now) { terms += Self.words(of: date).prefix(1) }
             case _ where next == "ago":
                 guard let count = Int(before) ?? numbers[before], (0...maximumAgo).contains(count) else { break }
                 switch word {
@@ -72,7 +72,7 @@ enum DateWords {
                 case "month", "months": month(-count)
                 case "year", "years":
                     if let date = calendar.date(byAdding: .year, value: -count, to: now) {
-                        found += Self.words(of: date).prefix(1)
+                        terms += Self.words(of: date).prefix(1)
                     }
                 default: break
                 }
@@ -83,11 +83,11 @@ enum DateWords {
                 day(-((today - wanted + 6) % 7 + 1))
             case _ where before == "last" || before == "this":
                 guard let season = seasons[word] else { break }
-                found += season.map { "zzm\($0)" }
+                terms += season.map { "zzm\($0)" }
             default: break
             }
         }
-        return found
+        return terms
     }
 
     /// Nobody asks for more; larger numbers would overflow.

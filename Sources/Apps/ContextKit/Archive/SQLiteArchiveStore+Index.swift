@@ -65,7 +65,7 @@ extension SQLiteArchiveStore {
     /// Removes a conversation from the index.
     ///
     /// - Returns: false if the text of one of its turns is not known: the turn is damaged, or the text was made by another version of the
-    ///   program or in another time zone. The index must then be rebuilt.
+    ///   program. The index must then be rebuilt.
     static func removeFromIndex(_ conversation: String, _ database: Database) throws -> Bool {
         guard let first = try firstRow(database, conversation) else {
             let turns = "SELECT count(*) FROM turn WHERE conversation = ?"
@@ -81,8 +81,8 @@ extension SQLiteArchiveStore {
         for row in rows { if let number = row.value("number", as: Int.self) { checksums[number] = row.value("text_checksum") } }
         var texts: [Int64: String] = [:]
         for turn in ConversationArchive.turns(from: try turns(database, conversation, "1")).turns {
-            let text = turn.searchedText
-            if checksums[turn.number] == checksum(text) { texts[first + Int64(turn.number)] = text }
+            guard let sum = checksums[turn.number] else { continue }
+            texts[first + Int64(turn.number)] = turn.searchedTexts.first { checksum($0) == sum }
         }
         guard indexed.allSatisfy({ texts[$0] != nil }) else { return false }
         do {

@@ -1,5 +1,6 @@
 import Foundation
 import GRDB
+import Logging
 import Synchronization
 
 /// An archive in an SQLite file, or in memory.
@@ -89,11 +90,13 @@ final class SQLiteArchiveStore: ArchiveStore {
         } catch let error as DatabaseError
             where [.SQLITE_CANTOPEN, .SQLITE_READONLY].contains(error.resultCode.primaryResultCode)
         {
-            // SQLite cannot create the index of the write-ahead log on a read-only disk. A copy is opened instead,
-            // which is deleted once it is open.
+            // A file with a write-ahead log needs an index of the log beside it, which SQLite cannot create on a read-only disk. The
+            // only way without one, `immutable=1`, ignores the newest turns in the log, and returns wrong results if another machine
+            // changes the file. A copy is opened instead, which only this user can read, and which is deleted once it is open.
             guard FileManager.default.isReadableFile(atPath: url.path) else { throw error }
             let folder = FileManager.default.temporaryDirectory.appending(path: UUID().uuidString)
-            try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+            try FileManager.default.createDirectory(
+                at: folder, withIntermediateDirectories: true, attributes: [.posixPermissions: 0o700])
             defer { try? FileManager.default.removeItem(at: folder) }  // the system deletes what is left over
             let copy = folder.appending(path: "archive")
             try FileManager.default.copyItem(at: url, to: copy)
@@ -169,7 +172,10 @@ final class SQLiteArchiveStore: ArchiveStore {
             && !cannotRepair.withLock({ $0 })
         {
             do {
-                if try repair() { try database.write(Self.rebuildIndex) }
+                if try repair() {
+                    Logger.contextKit.warning("Damaged parts of the archive \(database.path) were replaced.")
+                    try database.write(Self.rebuildIndex)
+                }
             } catch let failure as DatabaseError {
                 // A repair reads the whole archive: one that failed is not tried for each operation.
                 let isTemporary = failure.resultCode == .SQLITE_BUSY || failure.resultCode == .SQLITE_FULL
@@ -314,11 +320,15 @@ final class SQLiteArchiveStore: ArchiveStore {
                 }
                 try Self.removeDamaged(conversation, rows, database)
                 // The conversation is gone. While others write, what is left of it in the index stays until the next removal.
-                do { try Self.purgeIndex(database) } catch let error as DatabaseError where error.resultCode == .SQLITE_BUSY {}
+                do { try Self.purgeIndex(database) } catch let error as DatabaseError where error.resultCode == .SQLITE_BUSY {
+                    Logger.contextKit.info("Words of a removed conversation stay in the index until the next removal: \(error)")
+                }
             }
         }
         // The write-ahead log still has the old pages; another program that reads may keep them a little longer.
-        try? database.writeWithoutTransaction { try $0.execute(sql: "PRAGMA wal_checkpoint(TRUNCATE)") }
+        do { try database.writeWithoutTransaction { try $0.execute(sql: "PRAGMA wal_checkpoint(TRUNCATE)") } } catch {
+            Logger.contextKit.warning("Texts of a removed conversation stay in the write-ahead log for now: \(error)")
+        }
     }
 
     // MARK: - Turns
@@ -329,7 +339,7 @@ final class SQLiteArchiveStore: ArchiveStore {
                 sql: """
                     INSERT INTO turn (conversation, number, prompt, asked, checksum) VALUES (?, ?, ?, ?, ?) ON CONFLICT DO NOTHING
                     """,
-                arguments: [conversation, turn.number, turn.prompt, turn.asked, turn.checksum])
+                arguments: [conversation, turn.number, turn.prompt, turn.date, turn.checksum])
             guard database.changesCount > 0 else { return false }
             try database.execute(
                 sql: "UPDATE conversation SET title = ? WHERE id = ? AND title = ''", arguments: [title, conversation])
@@ -343,7 +353,10 @@ final class SQLiteArchiveStore: ArchiveStore {
         } catch ConversationError.archive(let failure) where failure.isDamage {
             // The turn matters more than the index: a damaged index must not prevent it from being written.
             let isAdded = try addAnswer(turn, words: words, text: text, in: conversation, isIndexed: false)
-            try? rebuildIndex()  // the next search tries again and reports the error
+            do { try rebuildIndex() } catch {
+                // The next search tries again and reports the error.
+                Logger.contextKit.warning("The index of an archive is damaged and cannot be rebuilt: \(error)")
+            }
             return isAdded
         }
     }
@@ -362,7 +375,7 @@ final class SQLiteArchiveStore: ArchiveStore {
                     WHERE turn.prompt = excluded.prompt AND (turn.entries IS NULL OR turn.entries = excluded.entries)
                     """,
                 arguments: [
-                    conversation, turn.number, turn.prompt, turn.entries, turn.asked, turn.checksum, words,
+                    conversation, turn.number, turn.prompt, turn.entries, turn.date, turn.checksum, words,
                     isIndexed ? Self.checksum(text) : nil,
                 ])
             guard database.changesCount > 0 else { return false }
@@ -420,7 +433,7 @@ final class SQLiteArchiveStore: ArchiveStore {
             } catch let error as DatabaseError {
                 return [
                     TurnRow(
-                        number: number, prompt: nil, entries: nil, asked: nil, checksum: nil,
+                        number: number, prompt: nil, entries: nil, date: nil, checksum: nil,
                         problem: error.message ?? "\(error.resultCode)")
                 ]
             }
@@ -429,7 +442,7 @@ final class SQLiteArchiveStore: ArchiveStore {
 
     private static func turn(_ row: Row) -> TurnRow {
         TurnRow(
-            number: row.value("number"), prompt: row.value("prompt"), entries: row.value("entries"), asked: row.value("asked"),
+            number: row.value("number"), prompt: row.value("prompt"), entries: row.value("entries"), date: row.value("asked"),
             checksum: row.value("checksum"))
     }
 

@@ -28,14 +28,14 @@ public struct CompactionStep: Sendable {
 
         /// The number of newest turns that together have at most this many tokens.
         func newestTurns(of draft: ContextDraft, within tokens: Int) async throws -> Int {
-            let all = draft.lead + draft.turns.flatMap(\.entries)
+            let all = draft.beginning + draft.turns.flatMap(\.entries)
             let whole = try await tokenCount(all)
             // Finds the smallest number of oldest turns without which the rest is small enough. Token counts increase
             // with the number of entries, so a binary search finds it.
             var (fewest, most) = (0, draft.turns.count)
             while fewest < most {
                 let middle = (fewest + most) / 2
-                let before = try await tokenCount(draft.lead + draft.turns[..<middle].flatMap(\.entries))
+                let before = try await tokenCount(draft.beginning + draft.turns[..<middle].flatMap(\.entries))
                 if whole - before <= tokens { most = middle } else { fewest = middle + 1 }
             }
             return draft.turns.count - fewest

@@ -45,7 +45,7 @@ public struct ContextDraft: Sendable {
     }
 
     /// The head, and the carried text as a message of the user with an answer: templates require that both take turns.
-    var lead: [Transcript.Entry] {
+    var beginning: [Transcript.Entry] {
         if carried.isEmpty { return head }
         return head + [
             .prompt(.init(id: Self.carriedID, segments: [.text(.init(content: ModelPrompts.carriedHeading + carried))])),
@@ -56,7 +56,7 @@ public struct ContextDraft: Sendable {
     }
 
     /// All entries of the context, for the transcript of a session.
-    var entries: [Transcript.Entry] { lead + turns.flatMap(\.entries) }
+    var entries: [Transcript.Entry] { beginning + turns.flatMap(\.entries) }
 
     /// Removes turns from the context. They stay in the archive, where recall finds them.
     public mutating func evict(where isEvicted: (Turn) -> Bool) {
@@ -89,7 +89,7 @@ public struct ContextDraft: Sendable {
         let whole = (try? await tools.tokenCount(entries)) ?? .max
         guard whole > limit else { return [] }
         let known = Set(evicted.map(\.number))
-        let fixed = (try? await tools.tokenCount(lead)) ?? 0  // see above
+        let fixed = (try? await tools.tokenCount(beginning)) ?? 0  // see above
         let kept = (try? await tools.newestTurns(of: self, within: max(0, limit - fixed))) ?? 0  // see above
         let numbers = Set(turns.dropLast(kept).map(\.number))
         evict { numbers.contains($0.number) }

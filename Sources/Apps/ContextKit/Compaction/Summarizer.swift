@@ -37,9 +37,9 @@ struct Summarizer {
     }
 
     private func entries(_ prompt: String) -> [Transcript.Entry] {
-        let told = instructions ?? ModelPrompts.notesInstructions
+        let instructions = instructions ?? ModelPrompts.notesInstructions
         return [
-            .instructions(.init(segments: [.text(.init(content: told))], toolDefinitions: [])),
+            .instructions(.init(segments: [.text(.init(content: instructions))], toolDefinitions: [])),
             .prompt(.init(segments: [.text(.init(content: prompt))])),
         ]
     }

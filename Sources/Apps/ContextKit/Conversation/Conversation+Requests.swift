@@ -3,48 +3,48 @@ import Foundation
 import FoundationModels
 internal import TokenCounts
 
-/// Sending requests, and recording their answers.
+/// Sending requests, and recording their answers. A request passes through ``answer(_:at:showing:_:)``, which calls the functions below
+/// it from the first to the last.
 extension Conversation {
-    func ask<Result: Sendable>(
-        _ prompt: String, _ schema: GenerationSchema?, _ options: GenerationOptions, _ place: AsyncLock.Place? = nil,
-        _ operation: Operation<Result>
-    ) async throws -> Result {
+    /// Sends a message to a session, which streams the answer.
+    typealias Sender<Content: Generable> =
+        @Sendable (LanguageModelSession, Message) -> sending LanguageModelSession.ResponseStream<Content>
+
+    /// Answers a request.
+    ///
+    /// - Parameters:
+    ///   - place: The place in the queue, if it has been reserved.
+    ///   - show: Receives what has been generated so far.
+    func answer<Content: Generable & Sendable>(
+        _ request: Request, at place: AsyncLock.Place? = nil, showing show: @Sendable (PartialAnswer) -> Void = { _ in },
+        _ send: Sender<Content>
+    ) async throws -> LanguageModelSession.Response<Content> {
         // A tool that sends a request to the conversation which waits for the tool would cause a deadlock.
         if hasExclusiveAccess || isRunningTools {
             if let place { lock.giveUp(place) }
             throw LanguageModelSession.Error.concurrentRequests
         }
-        let result = try await exclusively(place) {
+        return try await exclusively(place) {
             await restoring?.value
             restoring = nil
             await compactIfDue()
             try Task.checkCancellation()
             try saveUnsaved()
             try refresh()
-            let request = Request(prompt: prompt, schema: schema, options: options)
+            let request = try await request.read()
+            try request.checkAttachments()
             let date = Self.today ?? Date()
-            var asked = try await prepare(request)
-            try Task.checkCancellation()
-            // Another program that continues the same conversation may have used the number in the meantime.
-            while try !archive.recordPrompt(prompt, number: state.nextNumber, date: date, in: id) {
-                let taken = state.nextNumber
-                try refresh()
-                // If no newer turn is found, the file is damaged: the turn with this number cannot be read.
-                guard state.nextNumber > taken else { throw ConversationError.archive(.init("there is no free turn number.")) }
-                asked = try await prepare(request)
-                try Task.checkCancellation()
-            }
-            let number = state.begin()
+            let (number, message) = try await begin(request, date)
             defer {
                 state.end()
                 updateSession()
             }
-            let partial = PartialResponse()
-            let result: Result
+            var attempts: [Attempt] = []
+            let response: LanguageModelSession.Response<Content>
             do {
-                result = try await attempt(request, asked, partial, operation)
+                response = try await attempt(message, &attempts, showing: show, send)
             } catch {
-                keepPartial(request, asked, number, date, partial, error)
+                keepPartial(request, number, date, attempts, error)
                 throw error
             }
             state.isCompactionDue = true
@@ -53,67 +53,77 @@ extension Conversation {
             Self.$sections.withValue([]) {
                 _ = Task { try await self.exclusively { await self.compactIfDue() } }
             }
-            try record(turn(number, prompt, date, newEntries, asked).encodable)
-            return result
-        }
-        return result
-    }
-
-    /// Sends a request to a session, and stores what has been generated so far.
-    typealias Operation<Result> =
-        @Sendable (
-            _ session: LanguageModelSession, _ prompt: String, _ attempt: Int, _ partial: PartialResponse
-        ) async throws -> sending Result
-
-    /// The text that is sent for a prompt, and whether recalled turns are in front of it.
-    struct Message {
-        var text: String
-        var hasRecalled = false
-    }
-
-    /// A prompt and the form of its response.
-    struct Request {
-        let prompt: String
-        let schema: GenerationSchema?
-        let options: GenerationOptions
-
-        func entry(_ text: String) -> Transcript.Entry {
-            .prompt(
-                .init(
-                    segments: [.text(.init(content: text))], options: options,
-                    responseFormat: schema.map { Transcript.ResponseFormat(schema: $0) }))
+            try record(Turn(number, date, attempts.last?.message ?? message, newEntries).storable)
+            return response
         }
     }
 
-    /// Sends a request, and repeats it once if the window is exceeded. The second time the response itself is too long.
-    private func attempt<Result>(
-        _ request: Request, _ asked: Message, _ partial: PartialResponse, _ operation: Operation<Result>
-    ) async throws -> sending Result {
+    /// Prepares a request, and writes its prompt to the archive under the number of a new turn.
+    private func begin(_ request: Request, _ date: Date) async throws -> (number: Int, message: Message) {
+        while true {
+            let message = try await prepare(request)
+            try Task.checkCancellation()
+            let number = state.nextNumber
+            if try archive.recordPrompt(request.text, number: number, date: date, in: id) { return (state.begin(), message) }
+            // Another program that continues the same conversation has used the number in the meantime.
+            try refresh()
+            // If no newer turn is found, the file is damaged: the turn with this number cannot be read.
+            guard state.nextNumber > number else { throw ConversationError.archive(.init("there is no free turn number.")) }
+        }
+    }
+
+    /// A message that was sent, and what was generated for it.
+    private struct Attempt {
+        let message: Message
+        /// When a request is cancelled, its stream ends immediately, but the session ends later: after the current token, or when a
+        /// tool that ignores cancellation returns. Then only this has what was shown.
+        var content: GeneratedContent?
+        /// The entries of an attempt that was started again; nil if they are in the session.
+        var entries: [Transcript.Entry]?
+
+        var text: String? {
+            content.map { content in
+                // Text, unless it is a structure.
+                if case .string(let text) = content.kind { text } else { content.jsonString }
+            }
+        }
+    }
+
+    /// Sends a message, and repeats it once if the window is exceeded. The second time the response itself is too long.
+    private func attempt<Content: Generable & Sendable>(
+        _ message: Message, _ attempts: inout [Attempt], showing show: @Sendable (PartialAnswer) -> Void,
+        _ send: Sender<Content>
+    ) async throws -> LanguageModelSession.Response<Content> {
         do {
-            return try await operation(session, asked.text, 1, partial)
+            return try await response(to: message, &attempts, showing: show, send)
         } catch let error where error.isOverflow {
             // Tools that have run are not run again, because they may have side effects.
             if newEntries.contains(where: { if case .toolOutput = $0 { true } else { false } }) { throw error }
-            partial.startAgain(after: newEntries)
+            attempts[0].entries = newEntries
             rebuild()
             await compactNow(.overflow)
             try Task.checkCancellation()
         }
-        let plain = state.withNewFacts(request.prompt)
-        if try await !fits(plain, request) { try await evictAllTurns(for: plain, request) }
+        let second = withoutRecall(message.request)
+        if try await !fits(second) { try await evictAllTurns(for: second) }
         lastRecall?.discardTexts()
-        return try await operation(session, plain, 2, partial)
+        return try await response(to: second, &attempts, showing: show, send)
     }
 
-    /// A turn with these entries. The second attempt sends a prompt without recalled turns.
-    private func turn(
-        _ number: Int, _ prompt: String, _ date: Date, _ entries: [Transcript.Entry], _ asked: Message
-    ) -> Turn {
-        var turn = Turn(number: number, prompt: prompt, date: date, entries: entries)
-        turn.hasRecalled =
-            asked.hasRecalled
-            && entries.contains { if case .prompt(let sent) = $0 { sent.segments.plainText == asked.text } else { false } }
-        return turn
+    private func response<Content: Generable & Sendable>(
+        to message: Message, _ attempts: inout [Attempt], showing show: @Sendable (PartialAnswer) -> Void,
+        _ send: Sender<Content>
+    ) async throws -> LanguageModelSession.Response<Content> {
+        attempts.append(Attempt(message: message))
+        let stream = send(session, message)
+        for try await snapshot in stream {
+            attempts[attempts.count - 1].content = snapshot.rawContent
+            show(
+                PartialAnswer(
+                    content: snapshot.rawContent, entries: snapshot.transcriptEntries, usage: snapshot.usage,
+                    attempt: attempts.count))
+        }
+        return try await stream.collect()
     }
 
     private func record(_ turn: Turn) throws {
@@ -133,25 +143,22 @@ extension Conversation {
 
     /// After an error, keeps the text generated so far and the results of tools. If there are none, or after a guardrail violation, the
     /// prompt is removed from the archive. A refusal and a part of a value are no answers.
-    private func keepPartial(
-        _ request: Request, _ asked: Message, _ number: Int, _ date: Date, _ response: PartialResponse, _ error: any Error
-    ) {
+    private func keepPartial(_ request: Request, _ number: Int, _ date: Date, _ attempts: [Attempt], _ error: any Error) {
         var (isUnsafe, isAnswer) = (false, request.schema == nil)
         switch error as? LanguageModelError {
         case .guardrailViolation: isUnsafe = true
         case .refusal: isAnswer = false
         default: break
         }
-        func kept(_ entries: [Transcript.Entry], _ text: String?) -> Turn {
-            let turn = turn(number, request.prompt, date, entries, asked).partial(text: isAnswer ? text : nil)
-            return isAnswer ? turn : turn.withoutAnswer
-        }
-        var partial = kept(newEntries, response.text)
         // The second attempt may have failed before its first token: the text of the first one was shown.
-        if !partial.hasAnswer, let first = response.firstAttempt { partial = kept(first.entries, first.text) }
-        if !isUnsafe, partial.hasAnswer {
+        let partial = attempts.reversed().lazy.map { attempt in
+            let turn = Turn(number, date, attempt.message, attempt.entries ?? self.newEntries)
+                .partial(text: isAnswer ? attempt.text : nil)
+            return isAnswer ? turn : turn.withoutAnswer
+        }.first(where: \.hasAnswer)
+        if !isUnsafe, let partial {
             state.add(partial)
-            do { try saveUnsaved() } catch { archiveProblem = ConversationError(archive: error) }
+            saveContext()
         } else {
             // If this fails, the prompt remains marked as unanswered.
             do {
@@ -162,17 +169,22 @@ extension Conversation {
         rebuild()
     }
 
-    private func fits(_ prompt: String, _ request: Request) async throws -> Bool {
-        try await count(Array(session.transcript) + [request.entry(prompt)]) + reserve(request) <= model.contextSize
+    // MARK: - Space for a request
+
+    /// The message of a request with new facts, and without earlier turns.
+    func withoutRecall(_ request: Request) -> Message { Message(request: request, facts: state.newFacts) }
+
+    private func fits(_ message: Message) async throws -> Bool {
+        try await count(Array(session.transcript) + [message.entry]) + reserve(message.request) <= model.contextSize
     }
 
     /// Makes space for a prompt and returns it with the earlier turns that it needs.
     private func prepare(_ request: Request) async throws -> Message {
         // A prompt that does not fit at all is rejected before it is searched for and anything is evicted for it. Nearly
         // all prompts have fewer bytes than the window has tokens.
-        if request.prompt.utf8.count > model.contextSize { try await checkFits(request) }
+        if request.text.utf8.count > model.contextSize { try await checkFits(request) }
         let plan = try await plan(for: request)
-        let tokens = try await plan.plainTokens - count(plan.entries)
+        let tokens = try await plan.tokensWithoutRecall - count(plan.entries)
         state.expect(promptTokens: tokens, reserve: reserve(request), contextSize: model.contextSize)
         if plan.fits {
             guard needsRoomForRecall(plan) else { return apply(plan) }
@@ -181,15 +193,15 @@ extension Conversation {
             let second = try await self.plan(for: request)
             if second.fits { return apply(second) }
         }
-        let plain = state.withNewFacts(request.prompt)
+        let message = withoutRecall(request)
         try await checkFits(request)
         await compactNow(.beforeRequest)
         try Task.checkCancellation()
         let second = try await self.plan(for: request)
         if second.fits { return apply(second) }
         lastRecall = second.recall
-        try await evictAllTurns(for: plain, request)
-        return Message(text: plain)
+        try await evictAllTurns(for: message)
+        return message
     }
 
     /// Whether the context should be made smaller because something that is worth its tokens did not fit beside it. A context that is
@@ -197,7 +209,7 @@ extension Conversation {
     private func needsRoomForRecall(_ plan: Plan) -> Bool {
         guard plan.recall.isNeeded, plan.recall.isBudgetExhausted, let policy = policy.recall else { return false }
         let wanted = policy.tokens(contextSize: model.contextSize, evidence: plan.recall.evidence)
-        return plan.recall.budget < wanted && plan.plainTokens > model.contextSize.share(Self.crowdedShare)
+        return plan.recall.budget < wanted && plan.tokensWithoutRecall > model.contextSize.share(Self.crowdedShare)
     }
 
     /// A compaction leaves some 22 % of the window.
@@ -207,7 +219,7 @@ extension Conversation {
     private func checkFits(_ request: Request) async throws {
         let head = state.head(pinned: state.draft().pinned)
         let counts = try await model.tokenCounts(
-            of: head + [request.entry(state.withNewFacts(request.prompt))], without: head)
+            of: head + [withoutRecall(request).entry], without: head)
         guard counts.whole + reserve(request) <= model.contextSize else {
             throw ConversationError.promptTooLarge(
                 .init(
@@ -224,16 +236,17 @@ extension Conversation {
         }
         lastRecall = plan.recall
         ConversationTrace.record(plan.recall)
-        return Message(text: plan.text, hasRecalled: plan.recall.tokens > 0)
+        return plan.message
     }
 
     /// For a prompt that takes nearly the whole window: evicts all turns and, if necessary, leaves out the carried text
     /// until the next compaction.
-    private func evictAllTurns(for prompt: String, _ request: Request) async throws {
+    private func evictAllTurns(for message: Message) async throws {
         var bare = state.draft()
         bare.evict { _ in true }
         let carried = bare.carried
-        if try await count(bare.entries + [request.entry(prompt)]) + reserve(request) > model.contextSize { bare.carried = "" }
+        let tokens = try await count(bare.entries + [message.entry])
+        if tokens + reserve(message.request) > model.contextSize { bare.carried = "" }
         state.adopt(bare)
         rebuild()
         state.carryLater(carried)
@@ -241,11 +254,22 @@ extension Conversation {
 }
 
 extension Turn {
+    /// The turn of a message. A session joins what the conversation has added to a prompt with the prompt: here they are segments of
+    /// their own, by whose ids they are found again.
+    init(_ number: Int, _ date: Date, _ message: Message, _ entries: [Transcript.Entry]) {
+        self.init(number: number, prompt: message.request.text, date: date, entries: entries)
+        guard message.hasAdditions, let index = entries.firstIndex(where: { if case .prompt = $0 { true } else { false } }),
+            case .prompt(var prompt) = entries[index]
+        else { return }
+        prompt.segments = message.segments
+        self.entries[index] = .prompt(prompt)
+    }
+
     /// The turn with an incomplete answer.
     ///
     /// - Parameter text: The text generated so far: a cancelled session that has not ended yet has no entry for it.
     func partial(text: String?) -> Turn {
-        var turn = encodable
+        var turn = storable
         // Calls without outputs are removed: the model would see calls without results.
         var answered: Set<String> = []
         for case .toolOutput(let output) in turn.entries { answered.insert(output.id) }
@@ -259,5 +283,13 @@ extension Turn {
             turn.entries.append(.response(Transcript.Response(assetIDs: [], segments: [.text(.init(content: text))])))
         }
         return turn
+    }
+}
+
+extension Transcript.Entry {
+    /// Whether the entry is a response with this text.
+    func isResponse(_ text: String) -> Bool {
+        guard case .response(let response) = self else { return false }
+        return response.segments.contains { if case .text(let segment) = $0 { segment.content == text } else { false } }
     }
 }

@@ -1,6 +1,7 @@
 internal import AsyncLocks
 public import Foundation
 public import FoundationModels
+import Logging
 public import TokenCounts
 
 /// A conversation of unlimited length. Its context is kept within the model's window, and all of its turns are kept in
@@ -34,7 +35,13 @@ public actor Conversation {
     public var unanswered: String? { state.unanswered }
     /// The last failure to write to the archive; nil after a successful write. Unwritten data is written with the next
     /// turn.
-    public internal(set) var archiveProblem: ConversationError?
+    public internal(set) var archiveProblem: ConversationError? {
+        didSet {
+            if let archiveProblem {
+                Logger.contextKit.warning("A conversation is not saved: \(archiveProblem.localizedDescription)")
+            }
+        }
+    }
     /// Why new turns could not be prepared for searches by their meaning, such as an embedding model that cannot be read; nil if they
     /// were. Turns that are not prepared are found by their words.
     public private(set) var searchProblem: String?
@@ -124,11 +131,13 @@ public actor Conversation {
     public func prewarm() {
         prepareSearch()
         guard let file = archive.cacheFile(of: id), FileManager.default.fileExists(atPath: file.path),
-            let store = model.kvCacheStore
+            let store = model as? any KVCacheSaving
         else { return session.prewarm() }
         restoring = Task {
             // Without a usable file, everything is computed.
-            try? await store.restore(file)
+            do { _ = try await store.restoreKVCache(from: file) } catch {
+                Logger.contextKit.info("The model's computations of a conversation cannot be read: \(error)")
+            }
             session.prewarm()
         }
     }
@@ -153,80 +162,14 @@ public actor Conversation {
     /// - Throws: ``ConversationError/archive(_:)`` if the file cannot be written. The conversation itself is not affected.
     public func saveKVCache() async throws {
         try await save()
-        guard let file = archive.cacheFile(of: id), let store = model.kvCacheStore else { return }
+        guard let file = archive.cacheFile(of: id), let store = model as? any KVCacheSaving else { return }
         // A file that is being read must not be replaced by one with less.
         await restoring?.value
         do {
             try archive.makeRoomForCacheFile()
-            try await store.save(Array(session.transcript), file)
+            try await store.saveKVCache(for: session.transcript, to: file)
         } catch {
             throw ConversationError.archive(.init(error))
-        }
-    }
-
-    /// Answers a prompt. Requests of several tasks are answered in order; the wait ends if the task is cancelled.
-    ///
-    /// - Throws: ``ConversationError``, or the errors of the session. It throws
-    ///   `LanguageModelSession.Error.concurrentRequests` while tools of another request are running, because such a tool
-    ///   may be waiting for this request, and
-    ///   `LanguageModelError.contextSizeExceeded` only if the response is longer than the space that a compacted
-    ///   context leaves, or if tools have already run.
-    @discardableResult
-    public func respond(
-        to prompt: String, options: GenerationOptions = GenerationOptions()
-    ) async throws -> LanguageModelSession.Response<String> {
-        try await ask(prompt, nil, options) { session, prompt, _, partial in
-            try await partial.collect(session.streamResponse(to: prompt, options: options))
-        }
-    }
-
-    /// Answers a prompt with a structured value.
-    ///
-    /// - Throws: The same errors as ``respond(to:options:)``.
-    @discardableResult
-    public func respond<Content: Generable & Sendable>(
-        to prompt: String, generating type: Content.Type, options: GenerationOptions = GenerationOptions()
-    ) async throws -> LanguageModelSession.Response<Content> {
-        // Text is generated without a schema.
-        try await ask(prompt, Content.self == String.self ? nil : Content.generationSchema, options) {
-            session, prompt, _, partial in
-            try await partial.collect(session.streamResponse(to: prompt, generating: type, options: options))
-        }
-    }
-
-    /// A partial answer.
-    public struct Snapshot: Sendable {
-        /// The text generated so far.
-        public var content: String
-        /// The tokens used by the request; complete in the last snapshot.
-        public var usage: LanguageModelSession.Usage
-        /// 1, or 2 after the window was exceeded and the answer was started again.
-        public var attempt: Int
-    }
-
-    /// Streams the answer to a prompt. Each snapshot has all of the text so far; a reader that is slower than the model gets the newest
-    /// one. If the window is exceeded during the answer, the answer is started again, once. Prompts are answered in the order of the calls.
-    public nonisolated func streamResponse(
-        to prompt: String, options: GenerationOptions = GenerationOptions()
-    ) -> AsyncThrowingStream<Snapshot, any Error> {
-        AsyncThrowingStream(bufferingPolicy: .bufferingNewest(1)) { continuation in
-            // The request has its place before the function returns, so that a later one is not answered first.
-            let place = lock.reserve()
-            let task = Task {
-                do {
-                    try await self.ask(prompt, nil, options, place) { session, prompt, attempt, partial in
-                        for try await snapshot in session.streamResponse(to: prompt, options: options) {
-                            partial.set(snapshot.rawContent)
-                            continuation.yield(
-                                Snapshot(content: snapshot.content, usage: snapshot.usage, attempt: attempt))
-                        }
-                    }
-                    continuation.finish()
-                } catch {
-                    continuation.finish(throwing: error)
-                }
-            }
-            continuation.onTermination = { _ in task.cancel() }
         }
     }
 
@@ -244,6 +187,7 @@ public actor Conversation {
                 await self?.prepared(problem: nil)
             } catch {
                 // The next answer tries again.
+                Logger.contextKit.warning("New turns are not prepared for searches by their meaning: \(error)")
                 await self?.prepared(problem: "\(error)")
             }
         }
@@ -259,9 +203,8 @@ public actor Conversation {
     /// Runs a closure with exclusive access to the conversation. Requests, compactions and changes of pinned facts are
     /// serialized.
     ///
+    /// - Parameter place: The place in the queue, if it has been reserved.
     /// - Throws: `CancellationError` if the task is cancelled while it waits for access, or the closure's error.
-    ///
-    /// - Parameter place: the place in the queue, if it has been reserved.
     func exclusively<Result: Sendable>(
         _ place: AsyncLock.Place? = nil, _ body: () async throws -> Result
     ) async throws -> Result {

@@ -5,6 +5,8 @@ import GRDB
 public enum ConversationError: LocalizedError {
     /// The prompt does not fit, even into a context with only the instructions and pinned facts.
     case promptTooLarge(PromptTooLarge)
+    /// An attachment of the prompt cannot be read, or is too large for the archive. Nothing was sent.
+    case attachment(AttachmentFailure)
     /// The archive cannot be read or written.
     case archive(ArchiveFailure)
 
@@ -33,6 +35,14 @@ public enum ConversationError: LocalizedError {
 
         /// Number of tokens above the limit.
         public var excess: Int { fixedTokens + promptTokens + responseReserve - contextSize }
+    }
+
+    /// What is wrong with an attachment.
+    public struct AttachmentFailure: Sendable {
+        /// The label of the attachment; nil if it has none.
+        public var label: String?
+        /// Why it cannot be used.
+        public var reason: String
     }
 
     /// What is wrong with the archive.
@@ -66,6 +76,8 @@ public enum ConversationError: LocalizedError {
             The prompt has \(size.promptTokens) tokens. With \(size.fixedTokens) for instructions, tools and pinned facts, and \
             \(size.responseReserve) kept for the response, that is \(size.excess) more than the window of \(size.contextSize).
             """
+        case .attachment(let failure):
+            "The attachment\(failure.label.map { " “\($0)”" } ?? "") cannot be sent: \(failure.reason)"
         case .archive(let failure): "The conversation cannot be saved or read: \(failure.reason)"
         case .unsaved(let answer): "The answer could not be saved: \(answer.reason)"
         }
@@ -75,6 +87,7 @@ public enum ConversationError: LocalizedError {
         switch self {
         case .promptTooLarge(let size):
             "Shorten the prompt by \(size.excess) tokens, split it (LongDocument), or leave out tools and pinned facts."
+        case .attachment: "Attach a file that exists and can be read, or a smaller one."
         case .unsaved: "Free some disk space and go on: the answer is kept in memory and saved with the next one."
         case .archive:
             "Free some disk space, or check that the file or server is available and may be written; an archive that may only be read is opened with isReadOnly."

@@ -3,7 +3,14 @@ import FoundationModels
 /// The state of a conversation, and how requests, compactions and other programs change it.
 ///
 /// It neither waits nor reads nor writes: ``Conversation`` counts tokens, sends requests and uses the archive, and
-/// passes the results to this type.
+/// passes the results to this type. The words that it and its neighbours use:
+/// - turn: a prompt and everything that was generated for it; *kept* turns are those that a compaction has left in the context.
+/// - head: the first entry of the context, with instructions, tools and pinned facts.
+/// - carried text: sentences, or a summary, of turns that left the context. It follows the head as an exchange of its own.
+/// - pinned fact: a text that is always in the context; until the next compaction a new one is in front of each prompt.
+/// - recalled: put in front of a prompt, because the search considers the turn relevant; removed after one more turn.
+/// - evidence: how likely it is that a prompt needs an earlier turn.
+/// - draft (`ContextDraft`): the context while compaction changes it. Plan (`Conversation.Plan`): how a request will be sent.
 struct ConversationState {
     /// Instructions, pinned facts and carried text.
     private(set) var context: ConversationArchive.Context
@@ -96,10 +103,11 @@ struct ConversationState {
         ContextDraft(instructions: context.instructions, tools: tools, pinned: pinned, carried: "", turns: []).entries
     }
 
-    /// Puts the facts that were pinned since the last compaction in front of the prompt.
-    func withNewFacts(_ prompt: String) -> String {
+    /// The facts that were pinned since the last compaction, which are put in front of the prompt; nil if there are none. An empty line
+    /// follows them.
+    var newFacts: String? {
         let facts = context.pinned.dropFirst(context.pinnedInHead)
-        return facts.isEmpty ? prompt : "Remember:\n" + facts.map { "- \($0)" }.joined(separator: "\n") + "\n\n" + prompt
+        return facts.isEmpty ? nil : "Remember:\n" + facts.map { "- \($0)" }.joined(separator: "\n") + "\n"
     }
 
     /// The session now has the current context.
@@ -150,6 +158,8 @@ struct ConversationState {
     mutating func add(_ turn: Turn) {
         turns.append(turn)
         unsavedTurns.append(turn)
+        // The session refers to files, which may be removed; the turn has what was in them.
+        if turn.hasAttachments { isSessionOutdated = true }
     }
 
     /// The prompt of a turn without an answer was removed from the archive: another program may use its number.
@@ -212,7 +222,7 @@ struct ConversationState {
     // MARK: - Changes of other programs
 
     /// Adds damage to the list, without duplicates.
-    mutating func note(_ found: [ConversationArchive.Damage]) { damage += found.filter { !damage.contains($0) } }
+    mutating func note(_ more: [ConversationArchive.Damage]) { damage += more.filter { !damage.contains($0) } }
 
     /// Adopts the context that another program has written, and merges the facts pinned and unpinned here into it. The
     /// turns that followed it are added with ``merge(_:from:)``.
@@ -251,15 +261,15 @@ struct ConversationState {
     func firstToRead(from number: Int) -> Int { min(number, unansweredNumbers.min() ?? number) }
 
     /// Adds turns of other programs: those with this number or a higher one, and those that had no answer before.
-    mutating func merge(_ found: ConversationArchive.StoredTurns, from number: Int) {
-        note(found.damage)
+    mutating func merge(_ stored: ConversationArchive.StoredTurns, from number: Int) {
+        note(stored.damage)
         let known = Set(turns.map(\.number))
-        let wanted = found.turns.filter {
+        let wanted = stored.turns.filter {
             ($0.number >= number || unansweredNumbers.contains($0.number)) && $0.number != inFlight
         }
         let added = wanted.filter { !$0.entries.isEmpty && !known.contains($0.number) }
-        nextNumber = max(nextNumber, found.last + 1)
-        let answered = Set(found.turns.filter { !$0.entries.isEmpty }.map(\.number))
+        nextNumber = max(nextNumber, stored.last + 1)
+        let answered = Set(stored.turns.filter { !$0.entries.isEmpty }.map(\.number))
         unansweredNumbers = unansweredNumbers.subtracting(answered).union(wanted.filter(\.entries.isEmpty).map(\.number))
             .filter { $0 >= nextNumber - Self.maximumAgeOfUnanswered }
         if !added.isEmpty { replaceTurns((turns + added).sorted { $0.number < $1.number }) }

@@ -1,5 +1,6 @@
 public import Foundation
 public import FoundationModels
+import Logging
 import TextSearch
 
 /// A prompt and everything that was generated for it: tool calls with their outputs, reasoning, the response.
@@ -8,14 +9,12 @@ import TextSearch
 public struct Turn: Sendable {
     /// The turn's number in the conversation, from 0. Numbers are not reused.
     public let number: Int
-    /// The user's prompt, without the text that recall put in front of it.
+    /// The text of the user's prompt, without what the conversation put in front of it. Attachments are named in their places.
     public let prompt: String
     /// When the prompt was sent; nil for turns of older archives.
     public let date: Date?
     /// The entries as the model sees them.
     public internal(set) var entries: [Transcript.Entry]
-    /// Whether recall has put earlier turns in front of the prompt. It has not in the archive, where recalled turns are left out.
-    var hasRecalled = false
 
     init(number: Int, prompt: String, date: Date?, entries: [Transcript.Entry]) {
         self.number = number
@@ -28,7 +27,17 @@ public struct Turn: Sendable {
     var indexedText: String { SearchText.indexed("\(prompt)\n\(response)") }
 
     /// The text of the full-text index: the words, and the terms of the date.
-    var searchedText: String { ([indexedText] + (date.map { DateWords.words(of: $0) } ?? [])).joined(separator: " ") }
+    var searchedText: String { searchedText(date) }
+
+    /// The text of the index as a program in this time zone or another one has made it: the turn may have another day there.
+    var searchedTexts: [String] {
+        guard let date else { return [searchedText] }
+        return [0, -1, 1].map { searchedText(date + $0 * 86_400) }
+    }
+
+    private func searchedText(_ date: Date?) -> String {
+        ([indexedText] + (date.map { DateWords.words(of: $0) } ?? [])).joined(separator: " ")
+    }
 
     /// The text of the model's response.
     public var response: String {
@@ -64,24 +73,52 @@ public struct Turn: Sendable {
         }
     }
 
-    /// The turn itself if it can be encoded as JSON. Otherwise, for example if it has an image that cannot be read, a turn with
-    /// only the texts of its entries.
-    var encodable: Turn {
-        if (try? JSONEncoder().encode(Transcript(entries: entries))) != nil { return self }  // the reason does not matter
+    /// The turn as the archive will return it: with what was in the files of its attachments. If it cannot be stored, for example because
+    /// a file cannot be read, a turn with only the texts of its entries.
+    var storable: Turn {
         var turn = self
+        do {
+            let data = try JSONEncoder().encode(Transcript(entries: entries))
+            guard hasAttachments else { return self }
+            if data.count <= Self.maximumBytes {
+                turn.entries = Array(try JSONDecoder().decode(Transcript.self, from: data))
+                return turn
+            }
+            Logger.contextKit.warning("The attachments of a turn are not stored: with them it has \(data.count) bytes.")
+        } catch { Logger.contextKit.warning("The attachments of a turn are not stored: \(error)") }
         turn.entries = entries.compactMap { entry in
             switch entry {
-            case .prompt(let entry): .prompt(.init(id: entry.id, segments: [.text(.init(content: entry.segments.plainText))]))
-            case .response(let entry): .response(.init(id: entry.id, segments: [.text(.init(content: entry.segments.plainText))]))
+            case .prompt(let entry): .prompt(.init(id: entry.id, segments: entry.segments.withoutAttachments))
+            case .response(let entry): .response(.init(id: entry.id, segments: entry.segments.withoutAttachments))
             case .toolCalls: entry
             case .toolOutput(let entry):
-                .toolOutput(
-                    .init(
-                        id: entry.id, toolName: entry.toolName, segments: [.text(.init(content: entry.segments.plainText))]))
+                .toolOutput(.init(id: entry.id, toolName: entry.toolName, segments: entry.segments.withoutAttachments))
             default: nil
             }
         }
         return turn
+    }
+
+    /// The maximum size of a turn with attachments as JSON.
+    private static let maximumBytes = 48 << 20
+
+    /// Whether a prompt or the output of a tool has content that is not text.
+    var hasAttachments: Bool {
+        entries.contains { entry in
+            switch entry {
+            case .prompt(let entry): entry.segments.hasAttachments
+            case .toolOutput(let entry): entry.segments.hasAttachments
+            case .response(let entry): entry.segments.hasAttachments
+            default: false
+            }
+        }
+    }
+
+    /// Whether earlier turns are in front of the prompt. They never are in the archive.
+    var hasRecalled: Bool {
+        entries.contains { entry in
+            if case .prompt(let prompt) = entry { prompt.segments.contains { $0.id == Message.recalledID } } else { false }
+        }
     }
 
     /// The turn without recalled turns in front of its prompt.
@@ -90,14 +127,18 @@ public struct Turn: Sendable {
     /// The turn with only the user's prompt: without recalled turns, and without facts that were pinned since the last
     /// compaction.
     var withOriginalPrompt: Turn {
-        var turn = self
-        turn.hasRecalled = false
-        for (index, entry) in entries.enumerated() {
-            guard case .prompt(var asked) = entry else { continue }
-            if asked.segments.plainText != prompt { asked.segments = [.text(.init(content: prompt))] }
-            turn.entries[index] = .prompt(asked)
-            break
+        guard let index = entries.firstIndex(where: { if case .prompt = $0 { true } else { false } }),
+            case .prompt(var entry) = entries[index]
+        else { return self }
+        let segments = entry.segments.filter { $0.id != Message.recalledID && $0.id != Message.factsID }
+        if segments.count < entry.segments.count {
+            entry.segments = segments
+        } else if segments.plainText != prompt {
+            // Earlier versions of this package stored facts and prompt as one text.
+            entry.segments = [.text(.init(content: prompt))]
         }
+        var turn = self
+        turn.entries[index] = .prompt(entry)
         return turn
     }
 
@@ -126,14 +167,23 @@ public struct Turn: Sendable {
 }
 
 extension [Transcript.Segment] {
-    /// The text of the segments, structures as JSON.
+    /// The text of the segments: structures as JSON, and attachments by their names.
     var plainText: String {
-        compactMap { segment in
+        map { segment in
             switch segment {
             case .text(let text): text.content
             case .structure(let structure): structure.content.jsonString
-            default: nil
+            case .attachment(let attachment): attachment.description
             }
         }.joined(separator: "\n")
+    }
+
+    var hasAttachments: Bool { contains { if case .attachment = $0 { true } else { false } } }
+
+    /// The segments with the names of attachments in their places.
+    var withoutAttachments: [Transcript.Segment] {
+        map { segment in
+            if case .text = segment { segment } else { .text(.init(id: segment.id, content: [segment].plainText)) }
+        }
     }
 }

@@ -71,18 +71,18 @@ struct Checkpoint: Codable {
     ///   was left out, if nobody is told.
     static func read(_ url: URL?, _ work: Work, _ notice: Notice?) throws -> Checkpoint {
         guard let url, FileManager.default.fileExists(atPath: url.path) else { return Checkpoint(work: work) }
-        let found: Checkpoint
+        let stored: Checkpoint
         do {
-            found = try JSONDecoder().decode(Checkpoint.self, from: Data(contentsOf: url))
+            stored = try JSONDecoder().decode(Checkpoint.self, from: Data(contentsOf: url))
         } catch {
             throw LongDocumentError.checkpoint(reason: "\(url.path) is damaged.")
         }
-        guard found.work == work else { throw LongDocumentError.checkpoint(reason: "\(url.path) belongs to different work.") }
-        for text in found.rejected ?? [] {
+        guard stored.work == work else { throw LongDocumentError.checkpoint(reason: "\(url.path) belongs to different work.") }
+        for text in stored.rejected ?? [] {
             guard let notice else { throw text.error }
             notice(.rejected(.init(chunk: text.chunk, text: text.text, error: text.error)))
         }
-        return found
+        return stored
     }
 
     typealias Notice = @Sendable (LongDocument.Notice) -> Void

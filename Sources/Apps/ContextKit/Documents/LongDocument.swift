@@ -137,14 +137,14 @@ public struct LongDocument: Sendable {
         _ checkpoint: URL?, _ progress: @Sendable (Progress) -> Void, _ notice: (@Sendable (Notice) -> Void)?
     ) async throws -> String {
         let tokens = max(1, min(tokens, model.contextSize))
-        let told = instructions ?? ModelPrompts.assistant
-        let writer = SummaryWriter(model: model, instructions: told, limit: tokens, task: task, notice: notice)
+        let instructions = instructions ?? ModelPrompts.assistant
+        let writer = SummaryWriter(model: model, instructions: instructions, limit: tokens, task: task, notice: notice)
         let room = try await writer.room(
             carrying: strategy == .refine ? tokens : 0, atLeast: strategy == .refine ? 32 : 2 * tokens + 16)
         let work = Checkpoint.Work(
             document: reader.identity, model: try await Self.identity(of: model), kind: task ?? "summary",
             strategy: strategy.rawValue,
-            limit: tokens, room: room, instructions: told
+            limit: tokens, room: room, instructions: instructions
         )
         var state = try Checkpoint.read(checkpoint, work, notice)
         var index = 0
@@ -234,7 +234,7 @@ public struct LongDocument: Sendable {
             index += 1
             guard index > state.chunks else { return }
             let values = try await finder.values(in: chunk) { try state.leaveOut($0, chunk: index, $1, notice) }
-            for found in values { value = try value.map { try merge($0, found) } ?? found }
+            for part in values { value = try value.map { try merge($0, part) } ?? part }
             state.parts = value.map { [.init(level: 0, text: $0.jsonString)] } ?? []
             state.chunks = index
             try state.write(checkpoint)

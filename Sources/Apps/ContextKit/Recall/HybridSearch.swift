@@ -2,6 +2,7 @@ internal import AsyncLocks
 public import Embeddings
 import Foundation
 import FoundationModels
+import Logging
 internal import TextSearch
 
 /// Ranks what was said by the words that it shares with a prompt (BM25: Robertson and Zaragoza, doi:10.1561/1500000019) and by
@@ -91,6 +92,7 @@ public struct HybridSearch: TurnSearch {
             throw error
         } catch {
             // A model that cannot be used must not hide what is found by words.
+            Logger.contextKit.warning("A conversation is searched by words only: \(error)")
         }
         let isRecent = { known.contains($0) || $0 >= count - Self.recentTurns(of: count) }
         // The number of turns comes from a file: no memory is reserved for turns that cannot be found.
@@ -115,26 +117,26 @@ public struct HybridSearch: TurnSearch {
             return utterances
         }
         var left = strongest[...]
-        var found: [Utterance] = []
+        var best: [Utterance] = []
         func readMore(_ count: Int) throws {
-            found += try utterances(of: left.prefix(count))
+            best += try utterances(of: left.prefix(count))
             left = left.dropFirst(count)
-            Self.rank(&found, terms)
+            Self.rank(&best, terms)
         }
-        while found.isEmpty, !left.isEmpty { try readMore(Self.maximumTurnsOfNeed) }
+        while best.isEmpty, !left.isEmpty { try readMore(Self.maximumTurnsOfNeed) }
         // Nobody can tell what a damaged turn said: it is reported.
-        if found.isEmpty { return damaged.sorted().map { ScoredTurn(number: $0, score: 1, evidence: 1) } }
-        let features = features(query, terms, found, similarity, sums, count, isRecent)
+        if best.isEmpty { return damaged.sorted().map { ScoredTurn(number: $0, score: 1, evidence: 1) } }
+        let features = features(query, terms, best, similarity, sums, count, isRecent)
         let need = RecallModel.need(features)
         if need >= Self.minimumNeed || observer != nil { try readMore(left.count) }
-        let best = found[0]
-        observer?(features, found)
+        let first = best[0]
+        observer?(features, best)
         let lost = damaged.map { ScoredTurn(number: $0, score: 1, evidence: need) }
         return
             (lost
-            + found.map { utterance in
+            + best.map { utterance in
                 ScoredTurn(
-                    number: utterance.turn, side: utterance.side, score: RecallModel.relevance(utterance.features(best: best)),
+                    number: utterance.turn, side: utterance.side, score: RecallModel.relevance(utterance.features(best: first)),
                     evidence: need, matches: utterance.matches(terms))
             }).sorted { $0.score == $1.score ? $0.number > $1.number : $0.score > $1.score }
     }
@@ -175,9 +177,9 @@ public struct HybridSearch: TurnSearch {
         of query: RecallQuery, in conversation: String, of archive: ConversationArchive, count: Int
     ) throws -> [SearchTerm] {
         guard !query.words.isEmpty else { return [] }
-        let found = try archive.store.turns(
+        let turns = try archive.store.turns(
             with: query.words.map(\.text), in: conversation, count: count, limit: Self.maximumRows)
-        return zip(query.words, found).map { word, turns in
+        return zip(query.words, turns).map { word, turns in
             // If there are more rows than the limit, the frequency is extrapolated from those that were read.
             var frequency = turns.count
             if turns.count == Self.maximumRows, let newest = turns.first, let oldest = turns.last {

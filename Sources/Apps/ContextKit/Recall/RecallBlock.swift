@@ -6,7 +6,7 @@ import TextSearch
 /// The text in front of a prompt: what was said earlier, with speakers and dates, within a token budget.
 struct RecallBlock {
     /// The results of the search, best first.
-    let found: [ScoredTurn]
+    let matches: [ScoredTurn]
     /// The turns of the results.
     let turns: [Int: Turn]
     /// Numbers of turns that cannot be read.
@@ -25,7 +25,7 @@ struct RecallBlock {
         var left = limit - (try await count("\(ModelPrompts.recallHeading)\n\n\(ModelPrompts.recallFooting)\n"))
         var texts: Set<String> = []
         var days: Set<String> = []
-        for match in found {
+        for match in matches {
             var item = Recall.Item(
                 turn: match.number, side: match.side, date: turns[match.number]?.date, match: match, outcome: .overBudget,
                 text: "")
@@ -41,7 +41,7 @@ struct RecallBlock {
             let day = Self.line(turn.date)
             let dayTokens = days.contains(day) ? 0 : try await count("\(day)\n")
             // Limits a long text to a part of the budget, so that others fit as well.
-            let fair = found.count > 1 ? max(limit / 3, 48) : left
+            let fair = matches.count > 1 ? max(limit / 3, 48) : left
             let gain = match.score * match.evidence
             // Shorter forms are made only if the whole does not fit.
             let forms: [(outcome: Recall.Item.Outcome, limit: Int, text: () -> String)] = [
@@ -89,10 +89,10 @@ struct RecallBlock {
         case .model:
             let question = TextUnits.sentences(of: turn.prompt).last { RecallQuery.isQuestion($0) } ?? ""
             let isIntelligible = SearchText.wordCount(of: turn.modelText) > maximumWordsOfShortAnswers
-            let lead =
+            let before =
                 isIntelligible || question.isEmpty || question.utf8.count > maximumQuestion
                 ? "" : quoted("User: … \(question)") + "\n"
-            return lead + quoted("Assistant: \(turn.modelText)")
+            return before + quoted("Assistant: \(turn.modelText)")
         }
     }
 
@@ -106,7 +106,7 @@ struct RecallBlock {
     private static let maximumQuestion = 160
     private static let maximumWordsOfShortAnswers = 8
 
-    /// The items as a text, in chronological order.
+    /// The items as a text, in chronological order. The prompt begins on the next line.
     static func text(_ items: [Recall.Item]) -> String {
         var lines = [ModelPrompts.recallHeading]
         var day: String?
@@ -119,12 +119,12 @@ struct RecallBlock {
             day = line
             // The question before an answer is not repeated after the prompt that contains it.
             let isContinued = index > 0 && shown[index - 1].turn == item.turn && item.side == .model
-            lines.append(isContinued ? withoutLead(item.text) : item.text)
+            lines.append(isContinued ? withoutQuestion(item.text) : item.text)
         }
-        return lines.joined(separator: "\n") + "\n\n\(ModelPrompts.recallFooting)\n"
+        return lines.joined(separator: "\n") + "\n\n\(ModelPrompts.recallFooting)"
     }
 
-    private static func withoutLead(_ text: String) -> String {
+    private static func withoutQuestion(_ text: String) -> String {
         guard text.hasPrefix("User: … "), let start = text.range(of: "\nAssistant: ") else { return text }
         return String(text[text.index(after: start.lowerBound)...])
     }

@@ -48,8 +48,8 @@ struct RecallQuery {
 
     /// The texts whose meaning is searched: all of the prompt, and its questions, which say what is wanted.
     var texts: [String] {
-        let asked = questions.suffix(Self.maximumQuestions).joined(separator: " ")
-        return asked.isEmpty || asked == prompt ? [prompt] : [prompt, asked]
+        let wanted = questions.suffix(Self.maximumQuestions).joined(separator: " ")
+        return wanted.isEmpty || wanted == prompt ? [prompt] : [prompt, wanted]
     }
 
     /// Whether a text has a question mark of any script.

@@ -81,27 +81,27 @@ public struct ContextReport: Sendable, Codable {
             parts.append(Part(kind: kind, name: name, tokens: whole - counted))
             counted = whole
         }
-        if case .instructions(let told)? = rest.first {
+        if case .instructions(let instructions)? = rest.first {
             rest.removeFirst()
-            var shown = Transcript.Instructions(id: told.id, segments: [], toolDefinitions: [])
-            for segment in told.segments {
+            var shown = Transcript.Instructions(id: instructions.id, segments: [], toolDefinitions: [])
+            for segment in instructions.segments {
                 shown.segments.append(segment)
                 let text = [segment].plainText
                 add(
                     segment.id == ContextDraft.pinnedID ? .pinned : .instructions, text.beginning,
                     try await model.tokenCount(for: [.instructions(shown)]))
             }
-            for tool in told.toolDefinitions {
+            for tool in instructions.toolDefinitions {
                 shown.toolDefinitions.append(tool)
                 add(.tool, tool.name, try await model.tokenCount(for: [.instructions(shown)]))
             }
-            entries.append(.instructions(told))
+            entries.append(.instructions(instructions))
         } else if !rest.isEmpty || prompt != nil {
             // The template's own tokens: the difference between the tokens of a prompt alone and next to instructions.
             let some = Transcript.Entry.prompt(.init(segments: [.text(.init(content: "x"))]))
-            let told = Transcript.Entry.instructions(.init(segments: [.text(.init(content: "x"))], toolDefinitions: []))
+            let instructions = Transcript.Entry.instructions(.init(segments: [.text(.init(content: "x"))], toolDefinitions: []))
             let first = try await model.tokenCount(for: [some])
-            let own = first - (try await model.tokenCounts(of: [told, some], without: [told]).part)
+            let own = first - (try await model.tokenCounts(of: [instructions, some], without: [instructions]).part)
             if own > 0 { add(.template, "tokens of the template", own) }
         }
         if case .prompt(let carried)? = rest.first, carried.id == ContextDraft.carriedID {
@@ -120,11 +120,11 @@ public struct ContextReport: Sendable, Codable {
             add(.history, entry.description.beginning, try await model.tokenCount(for: entries))
         }
         if let prompt {
-            var asked = Transcript.Prompt(segments: [.text(.init(content: prompt))])
-            add(.prompt, prompt.beginning, try await model.tokenCount(for: entries + [.prompt(asked)]))
+            var next = Transcript.Prompt(segments: [.text(.init(content: prompt))])
+            add(.prompt, prompt.beginning, try await model.tokenCount(for: entries + [.prompt(next)]))
             if let schema, includeSchemaInPrompt {
-                asked.responseFormat = .init(schema: schema)
-                add(.schema, schema.name, try await model.tokenCount(for: entries + [.prompt(asked)]))
+                next.responseFormat = .init(schema: schema)
+                add(.schema, schema.name, try await model.tokenCount(for: entries + [.prompt(next)]))
             }
         }
         suggestions = Self.suggestions(for: self, Array(transcript), schema: includeSchemaInPrompt ? schema : nil)
@@ -133,39 +133,41 @@ public struct ContextReport: Sendable, Codable {
     private static func suggestions(
         for report: ContextReport, _ transcript: [Transcript.Entry], schema: GenerationSchema?
     ) -> [String] {
-        var found: [String] = []
+        var suggestions: [String] = []
         let tools = report.parts.filter { $0.kind == .tool }
         if tools.count > 5 {
-            found.append("\(tools.count) tools: models select badly from more than five. Use only those that a session needs.")
+            suggestions.append(
+                "\(tools.count) tools: models select badly from more than five. Use only those that a session needs.")
         }
         for tool in tools where tool.tokens > 150 {
-            found.append("The tool \(tool.name) costs \(tool.tokens) tokens: shorten its descriptions and guides.")
+            suggestions.append("The tool \(tool.name) costs \(tool.tokens) tokens: shorten its descriptions and guides.")
         }
         let schemas = transcript.reduce(0) { count, entry in
             guard case .prompt(let prompt) = entry, prompt.responseFormat != nil else { return count }
             return prompt.contextOptions.includeSchemaInPrompt == false ? count : count + 1
         }
         if schemas + (schema == nil ? 0 : 1) > 1 {
-            found.append(
+            suggestions.append(
                 "The schema is in \(schemas + (schema == nil ? 0 : 1)) prompts: use includeSchemaInPrompt: false after the first."
             )
         }
         if report.tokens(of: .schema) > 200 {
-            found.append("The schema costs \(report.tokens(of: .schema)) tokens: shorten names and descriptions of guides.")
+            suggestions.append("The schema costs \(report.tokens(of: .schema)) tokens: shorten names and descriptions of guides.")
         }
         if report.tokens(of: .instructions) > report.contextSize / 4 {
-            found.append("The instructions take more than a quarter of the window: shorten them, or move material into prompts.")
+            suggestions.append(
+                "The instructions take more than a quarter of the window: shorten them, or move material into prompts.")
         }
         let history = report.tokens(of: .history)
         if history > report.contextSize / 2 {
-            found.append("The history takes \(history) tokens: a Conversation compacts it automatically.")
+            suggestions.append("The history takes \(history) tokens: a Conversation compacts it automatically.")
         }
         if report.freeTokens < 0 {
-            found.append("The request is \(-report.freeTokens) tokens too large.")
+            suggestions.append("The request is \(-report.freeTokens) tokens too large.")
         } else if report.freeTokens < report.contextSize / 10 {
-            found.append("Only \(report.freeTokens) tokens are left for the response.")
+            suggestions.append("Only \(report.freeTokens) tokens are left for the response.")
         }
-        return found
+        return suggestions
     }
 }
 
@@ -178,22 +180,22 @@ extension Conversation {
         if section == nil { try await exclusively { await compactIfDue() } }
         var plan: Plan?
         if let prompt {
-            let found = try await self.plan(for: Request(prompt: prompt, schema: schema, options: GenerationOptions()))
-            plan = found.fits ? found : nil
+            let next = try await self.plan(for: Request(prompt, schema: schema))
+            plan = next.fits ? next : nil
         }
-        let asked = plan?.text ?? prompt
+        let sent = plan?.message.segments.plainText ?? prompt
         let transcript = plan.map { Transcript(entries: $0.entries) } ?? transcript
         var report = try await ContextReport(
-            model: model, transcript: transcript, prompt: asked, schema: schema, detailedEntries: detailedEntries)
+            model: model, transcript: transcript, prompt: sent, schema: schema, detailedEntries: detailedEntries)
         report.recall = plan?.recall
-        guard let prompt, let asked, asked != prompt, let place = report.parts.firstIndex(where: { $0.kind == .prompt }) else {
+        guard let prompt, let sent, sent != prompt, let place = report.parts.firstIndex(where: { $0.kind == .prompt }) else {
             return report
         }
         let plain = try await ContextReport(model: model, transcript: transcript, prompt: prompt, detailedEntries: 0)
         let tokens = plain.tokens(of: .prompt)
         let recalled = report.parts[place].tokens - tokens
         report.parts[place] = .init(kind: .prompt, name: prompt.beginning, tokens: tokens)
-        report.parts.insert(.init(kind: .recalled, name: asked.beginning, tokens: recalled), at: place)
+        report.parts.insert(.init(kind: .recalled, name: sent.beginning, tokens: recalled), at: place)
         return report
     }
 }

@@ -43,6 +43,14 @@ package final class NeuralModel: TokenModel {
             shape, batch: model.scratch.batch, hasUnits: weights.hasBlockScales && kernels.sumsBlocks, joins: true)
     }
 
+    /// An adapter for use beside the weights; nil if it must be merged into them.
+    ///
+    /// - Parameter file: The file of this model.
+    /// - Throws: ``ModelError`` if the adapter does not fit the model.
+    package func adapter(_ adapter: AdapterFile, file: GGUFFile) throws(ModelError) -> LowRankAdapter? {
+        try LowRankAdapter(adapter, for: weights.origins, model: file)
+    }
+
     /// The number of bytes of weights that one generated token reads, without the KV cache.
     package var bytesPerToken: Int { weights.bytesPerToken }
     /// The same for a model that is not loaded.
