@@ -1,0 +1,48 @@
+#!/usr/bin/env python3
+"""Checks the links of all Markdown files of the repository that lead to its files, and to headings in them."""
+import pathlib
+import re
+import subprocess
+import sys
+from urllib.parse import unquote
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+CODE = re.compile(r"^(```+|~~~+).*?^\1 *$|`[^`\n]+`", re.M | re.S)
+LINK = re.compile(r"\]\(<?([^()\s<>]+)>?(?: +\"[^\"]*\")?\)|^ {0,3}\[[^\]^]+\]: *<?(\S+?)>?$", re.M)
+
+
+def anchors(text, known={}):
+    """The anchors of the headings as GitHub makes them: lowercase, without punctuation, numbered where they are equal."""
+    if text not in known:
+        known[text], counts = set(), {}
+        for title in re.findall(r"^#{1,6} +(.*?)[ #]*$", re.sub(r"^```.*?^```", "", text, flags=re.M | re.S), re.M):
+            title = re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", title).lower()
+            name = re.sub(r"[^\w\- ]", "", title).replace(" ", "-")
+            number = counts[name] = counts.get(name, -1) + 1
+            known[text].add(f"{name}-{number}" if number else name)
+    return known[text]
+
+
+tracked = subprocess.run(["git", "ls-files", "-co", "--exclude-standard"], cwd=ROOT, capture_output=True, text=True, check=True)
+files = {name for name in tracked.stdout.splitlines() if (ROOT / name).is_file()}
+folders = {str(parent) for name in files for parent in pathlib.PurePath(name).parents}
+problems = []
+for name in sorted(files):
+    if not name.endswith(".md"):
+        continue
+    text = (ROOT / name).read_text()
+    for match in LINK.finditer(CODE.sub(lambda code: " " * len(code[0]), text)):
+        link = match[1] or match[2]
+        if re.match(r"[a-z][a-z0-9+.-]*:", link):
+            continue
+        path, _, anchor = unquote(link).partition("#")
+        target = (ROOT / name).parent.joinpath(path).resolve() if path else ROOT / name
+        relative = str(target.relative_to(ROOT)) if target.is_relative_to(ROOT) else path
+        line = text.count("\n", 0, match.start()) + 1
+        if relative not in files and relative not in folders:
+            problems.append(f"{name}:{line}: {link} does not exist")
+        elif anchor and relative.endswith(".md") and anchor not in anchors(target.read_text()):
+            problems.append(f"{name}:{line}: {path or name} has no heading #{anchor}")
+for problem in problems:
+    print("check_links:", problem, file=sys.stderr)
+sys.exit(bool(problems))
