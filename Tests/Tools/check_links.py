@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Checks the links of all Markdown files of the repository that lead to its files, and to headings in them."""
+"""Checks the links of all Markdown files of the repository that lead to its files, and to headings in them; and that names of types in
+the documents for people who work on the package are names in its sources."""
 import pathlib
 import re
 import subprocess
@@ -43,6 +44,14 @@ for name in sorted(files):
             problems.append(f"{name}:{line}: {link} does not exist")
         elif anchor and relative.endswith(".md") and anchor not in anchors(target.read_text()):
             problems.append(f"{name}:{line}: {path or name} has no heading #{anchor}")
+source = " ".join((ROOT / name).read_text() for name in sorted(files) if name.endswith((".swift", ".h", ".c")) and "/Golden/" not in name)
+words = set(re.findall(r"\w+", source))
+for name in ["CONTRIBUTING.md", "Documentation/Engine.md", "Documentation/Adding.md"]:
+    text = (ROOT / name).read_text()
+    code = re.findall(r"`([^`\n]+)`", text) + re.findall(r"^```mermaid\n(.*?)^```", text, re.M | re.S)
+    for word in sorted(set(re.findall(r"\b[A-Z]+[a-z]\w*[A-Z]\w*\b", " ".join(code))) - words):
+        if not any(word in file for file in files):
+            problems.append(f"{name}: {word} is no name in the sources")
 for problem in problems:
     print("check_links:", problem, file=sys.stderr)
 sys.exit(bool(problems))
