@@ -37,7 +37,7 @@ let package = Package(
     ],
     // A program says in its manifest which it needs: .package(url: …, traits: ["Macros"]).
     traits: [
-        .default(enabledTraits: ["ContentTagging", "Macros", "PostgreSQL"]),
+        .default(enabledTraits: ["ContentTagging", "Macros"]),
         .trait(name: "ContentTagging", description: "The adapters of the use case contentTagging: 9.6 MB of each program."),
         .trait(name: "Macros", description: "@Generable, @Guide and #Playground. Without them, swift-syntax is not compiled."),
         .trait(name: "PostgreSQL", description: "Conversations and indexes on a PostgreSQL server. Needs the headers of libpq."),

@@ -1,5 +1,5 @@
 import Foundation
-public import FoundationModels
+import FoundationModels
 internal import TokenCounts
 
 #if canImport(FoundationModelsGGUF)

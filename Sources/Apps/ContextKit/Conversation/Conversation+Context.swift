@@ -1,6 +1,6 @@
 import Foundation
 import FoundationModels
-import TokenCounts
+public import TokenCounts
 
 /// Counting the context, and keeping it within the window.
 extension Conversation {

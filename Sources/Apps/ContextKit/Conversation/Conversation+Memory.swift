@@ -1,4 +1,5 @@
 import FoundationModels
+internal import TokenCounts
 
 extension Conversation {
     /// Keeps a fact in the context permanently and verbatim; compaction does not remove it. Tools may call this.

@@ -1,6 +1,7 @@
 internal import AsyncLocks
 import Foundation
 import FoundationModels
+internal import TokenCounts
 
 /// Sending requests, and recording their answers.
 extension Conversation {
