@@ -374,6 +374,21 @@ package.targets += ["Calculator", "Extraction", "FileSearch", "Profiles", "Strea
     .executableTarget(name: name, dependencies: ["FoundationModels"], path: "Examples/\(name)", swiftSettings: settings)
 }
 
+package.targets += [
+    ("ConversationMemory", ["ContextKit"]),
+    ("DocumentAnswers", ["Retrieval"]),
+    ("SafeChat", ["FoundationModels", "Safety"]),
+    ("ServerClient", ["FoundationModels", "FoundationModelsOpenAI"]),
+    ("TrainAdapter", ["FoundationModels", "FoundationModelsGGUF", "FoundationModelsTraining"]),
+].map { name, modules in
+    .executableTarget(
+        name: name,
+        dependencies: modules.map { .init(stringLiteral: $0) } + [
+            .product(name: "ArgumentParser", package: "swift-argument-parser")
+        ],
+        path: "Examples/\(name)", swiftSettings: settings)
+}
+
 /// The folders of `Sources` say for whom a target is.
 let folders = [
     // Modules with the names of Apple's, for programs that are written for Apple's systems too.
