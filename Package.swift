@@ -389,6 +389,11 @@ package.targets += [
         path: "Examples/\(name)", swiftSettings: settings)
 }
 
+package.targets.append(
+    .testTarget(
+        name: "PromptEvaluation", dependencies: ["Evaluations", "FoundationModels"], path: "Examples/PromptEvaluation",
+        swiftSettings: settings))
+
 /// The folders of `Sources` say for whom a target is.
 let folders = [
     // Modules with the names of Apple's, for programs that are written for Apple's systems too.
