@@ -31,6 +31,7 @@ let package = Package(
         .library(name: "TextClassification", targets: ["TextClassification"]),
         .library(name: "FoundationModelsTesting", targets: ["FoundationModelsTesting"]),
         .library(name: "FoundationModelsInstallation", targets: ["FoundationModelsInstallation"]),
+        .library(name: "TokenCounts", targets: ["TokenCounts"]),
         .library(name: "FoundationModelsPostgreSQL", targets: ["FoundationModelsPostgreSQL"]),
         .library(name: "Playgrounds", targets: ["Playgrounds"]),
         .executable(name: "fm", targets: ["fm"]),
