@@ -160,7 +160,6 @@ struct PlaygroundProgram {
         if let versions = FileManager.default.contents(atPath: resolved.path) {
             try versions.write(to: folder.appending(path: "Package.resolved"))
         }
-        var environment = ProcessInfo.processInfo.environment
         let modules = cache.appending(path: "build")
         let isFirst = !FileManager.default.fileExists(atPath: modules.path)
         let build = Subprocess.run(
