@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Checks the links of all Markdown files of the repository that lead to its files, and to headings in them; and that names of types in
-the documents for people who work on the package are names in its sources."""
+"""Checks the links of all Markdown files of the repository that lead to its files, and to headings in them; and that names of types
+and paths in the documents for people who work on the package are those of its sources."""
 import pathlib
 import re
 import subprocess
@@ -52,6 +52,9 @@ for name in ["CONTRIBUTING.md", "Documentation/Engine.md", "Documentation/Adding
     for word in sorted(set(re.findall(r"\b[A-Z]+[a-z]\w*[A-Z]\w*\b", " ".join(code))) - words):
         if not any(word in file for file in files):
             problems.append(f"{name}: {word} is no name in the sources")
+    for path in re.findall(r"`((?:Sources|Tests|Examples|Benchmarks|Documentation)/[\w./+-]+)`", text):
+        if path.rstrip("/") not in files and path.rstrip("/") not in folders:
+            problems.append(f"{name}: {path} does not exist")
 for problem in problems:
     print("check_links:", problem, file=sys.stderr)
 sys.exit(bool(problems))
