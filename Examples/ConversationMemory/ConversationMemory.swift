@@ -5,7 +5,7 @@
 ///     swift run ConversationMemory --pin "The user's name is Ada." "Hello again!"
 ///
 /// Each run continues the conversation of the run before. When the window is nearly full, old turns leave it; the archive keeps them,
-/// and those that a prompt needs are put in front of it. With an embedding model (see the example ModelSetup) they are also found by their
+/// and those that a prompt needs are put in front of it. With an embedding model (`fm model pull embedder`) they are also found by their
 /// meaning, otherwise by their words. Pinned facts stay in the window for good.
 
 import ArgumentParser

@@ -3,7 +3,9 @@
 ///     swift run DocumentAnswers Benchmarks/Answers/docs1 "Who pays for a broken window?"
 ///     swift run DocumentAnswers --index docs.index Documentation "How is a new tensor type added?"
 ///
-/// The index is brought up to date first: only new and changed documents are read. It needs an embedding model (see the example ModelSetup).
+/// The index is brought up to date first: only new and changed documents are read. It needs an embedding model: `fm model pull embedder`, or
+/// `ModelInstallation.default.install(.embedder)` in a program.
+///
 /// The model cites a passage for each statement; statements that are not in their passage are left out, and so the answer is “The documents
 /// do not say.” rather than something that the model remembers or invents.
 
