@@ -34,6 +34,7 @@ let package = Package(
         .library(name: "TextClassification", targets: ["TextClassification"]),
         .library(name: "FoundationModelsTesting", targets: ["FoundationModelsTesting"]),
         .library(name: "FoundationModelsInstallation", targets: ["FoundationModelsInstallation"]),
+        .library(name: "TokenCounts", targets: ["TokenCounts"]),
         .library(name: "FoundationModelsPostgreSQL", targets: ["FoundationModelsPostgreSQL"]),
         .library(name: "Playgrounds", targets: ["Playgrounds"]),
         .executable(name: "fm", targets: ["fm"]),
@@ -381,6 +382,26 @@ let package = Package(
 package.targets += ["Calculator", "Extraction", "FileSearch", "Profiles", "Streaming"].map { name in
     .executableTarget(name: name, dependencies: ["FoundationModels"], path: "Examples/\(name)", swiftSettings: settings)
 }
+
+package.targets += [
+    ("ConversationMemory", ["ContextKit"]),
+    ("DocumentAnswers", ["Retrieval"]),
+    ("SafeChat", ["FoundationModels", "Safety"]),
+    ("ServerClient", ["FoundationModels", "FoundationModelsOpenAI"]),
+    ("TrainAdapter", ["FoundationModels", "FoundationModelsGGUF", "FoundationModelsTraining"]),
+].map { name, modules in
+    .executableTarget(
+        name: name,
+        dependencies: modules.map { .init(stringLiteral: $0) } + [
+            .product(name: "ArgumentParser", package: "swift-argument-parser")
+        ],
+        path: "Examples/\(name)", swiftSettings: settings)
+}
+
+package.targets.append(
+    .testTarget(
+        name: "PromptEvaluation", dependencies: ["Evaluations", "FoundationModels"], path: "Examples/PromptEvaluation",
+        swiftSettings: settings))
 
 /// The folders of `Sources` say for whom a target is.
 let folders = [

@@ -73,7 +73,7 @@ extension TestTrait where Self == EvaluationTrait {
 public struct EvaluationContext: Sendable {
     @TaskLocal static var task: EvaluationContext?
 
-    /// The evaluation of the running test. The test must have the trait ``Testing/TestTrait/evaluates(_:info:recordTranscripts:)``.
+    /// The evaluation of the running test. The test must have the trait `.evaluates(_:info:recordTranscripts:)`.
     public static var current: EvaluationContext {
         // As in Apple's module, the value is not optional: a test without the trait is a mistake in the program.
         guard let task else { preconditionFailure("EvaluationContext.current needs a test with the trait .evaluates(…).") }
