@@ -69,6 +69,8 @@ let package = Package(
         .target(
             name: "TaggingAdapters", exclude: ["qwen2.5-coder-1.5b.fmadapter", "smollm2-135m.fmadapter"],
             cSettings: [.unsafeFlags(["-O2"])]),
+        // The hash by which published files are recognised.
+        .target(name: "SHA256", cSettings: [.unsafeFlags(["-O2"])]),
         .target(name: "AsyncLocks", swiftSettings: settings),
         // The environment variables of the product.
         .target(name: "ProcessSettings", swiftSettings: settings),
@@ -128,7 +130,7 @@ let package = Package(
             dependencies: [
                 "AsyncLocks", "CZlib", "Files", "FoundationModels", "FoundationModelsGGUF", "Inference", "InstalledModels",
                 "JSON",
-                "ModelTools", "ProcessSettings",
+                "ModelTools", "ProcessSettings", "SHA256",
                 .product(name: "Logging", package: "swift-log"),
                 .product(name: "Subprocess", package: "swift-subprocess"),
             ],
@@ -243,6 +245,9 @@ let package = Package(
             name: "CustomExecutor", dependencies: ["FoundationModels", "FoundationModelsGGUF"],
             path: "Examples/CustomExecutor", swiftSettings: settings),
         .executableTarget(
+            name: "ModelSetup", dependencies: ["Evaluations", "FoundationModels", "FoundationModelsInstallation"],
+            path: "Examples/ModelSetup", swiftSettings: settings),
+        .executableTarget(
             name: "DynamicSchema", dependencies: ["FoundationModels"], path: "Examples/DynamicSchema", swiftSettings: settings),
         .target(
             name: "TestSupport", dependencies: ["Grammar", "Inference", "JSON"], path: "Tests/TestSupport",
@@ -258,8 +263,8 @@ let package = Package(
         .testTarget(
             name: "FoundationModelsInstallationTests",
             dependencies: [
-                "Files", "FoundationModels", "FoundationModelsInstallation", "Inference", "InstalledModels", "JSON",
-                "ProcessSettings", "TestSupport",
+                "AsyncLocks", "CZlib", "Files", "FoundationModels", "FoundationModelsInstallation", "Inference",
+                "InstalledModels", "JSON", "ProcessSettings", "SHA256", "TestSupport",
             ],
             swiftSettings: settings),
         .testTarget(
@@ -424,7 +429,7 @@ let folders = [
     // For this package alone: what several targets have in common.
     "Support": [
         "AsyncLocks", "Files", "GuardrailTable", "JSON", "LanguageTable", "Learning", "ModelPrompts", "ProcessSettings",
-        "Reports",
+        "Reports", "SHA256",
         "TaggingAdapters", "TextScreening", "TextSearch", "TraceFiles",
     ],
 ]

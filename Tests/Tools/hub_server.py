@@ -3,13 +3,19 @@
 
     hub_server.py FOLDER
 
-Prints the port of the hub and the port of the host that files are redirected to, then serves until standard input ends.
+Prints the port of the hub and the port of the host that files are redirected to, then serves until standard input ends, and removes
+the folder.
 Each request is recorded as a line of FOLDER/requests.txt. Owners:
 
     good      responds correctly, in pages of two files
     cut       closes the connection after each 100,000 bytes of a file
+    held      after the first 100,000 bytes of a file, sends nothing until the client gives up; then as good
     stuck     closes the connection before the first byte of a file
     whole     ignores range requests
+    fresh     has another version of its files in each response, which ETag names
+    unnamed   says neither the content nor the version of a file
+    longer    sends more bytes than it announces, in chunks
+    failing   500 for the first request of each file
     wrong     sends other bytes than its listing specifies
     huge      lists a file larger than any disk
     private   401 without the token “secret”
@@ -17,11 +23,12 @@ Each request is recorded as a line of FOLDER/requests.txt. Owners:
     limited   429
     broken    lists its files in an invalid format
 """
-import hashlib, http.server, json, os, pathlib, re, sys, threading, urllib.parse
+import hashlib, http.server, json, os, pathlib, re, shutil, sys, threading, urllib.parse
 
 ROOT = pathlib.Path(sys.argv[1])
 REVISION = "0123456789abcdef0123456789abcdef01234567"
 lock = threading.Lock()
+seen = {}  # number of requests for a file
 
 
 class Handler(http.server.BaseHTTPRequestHandler):
@@ -79,9 +86,9 @@ class Hub(Handler):
         name = path.relative_to(folder).as_posix()
         if path.is_dir():
             return {"type": "directory", "path": name, "size": 0, "oid": "0" * 40}
-        size = 10**16 if owner == "huge" else path.stat().st_size
+        size = 6 * 10**13 if owner == "huge" else path.stat().st_size
         entry = {"type": "file", "path": name, "size": size, "oid": "0" * 40}
-        if name.endswith(".gguf"):
+        if name.endswith(".gguf") and owner != "unnamed":
             entry["lfs"] = {"oid": hashlib.sha256(path.read_bytes()).hexdigest(), "size": size, "pointerSize": 135}
         return entry
 
@@ -92,21 +99,45 @@ class Files(Handler):
         path = urllib.parse.unquote(self.path)
         owner = path.split("/")[1]
         data = (ROOT / path.lstrip("/")).read_bytes()
+        with lock:
+            seen[path] = seen.get(path, 0) + 1
+            number = seen[path]
+        if owner == "failing" and number == 1:
+            return self.answer(500)
         if owner == "wrong":
             data = data[::-1]
-        start = 0
-        if owner != "whole" and (range := re.fullmatch(r"bytes=(\d+)-", self.headers["Range"] or "")):
+        tag = None if owner == "unnamed" else f'"{number if owner == "fresh" else 1}"'
+        if owner == "fresh":
+            data = data[:-1] + bytes([number])
+        start, end = 0, len(data)
+        range = re.fullmatch(r"bytes=(\d+)-(\d*)", self.headers["Range"] or "")
+        if owner != "whole" and range and self.headers["If-Range"] in (None, tag):
             start = int(range[1])
+            end = min(end, int(range[2]) + 1) if range[2] else end
             if start >= len(data):
                 return self.answer(416, headers={"Content-Range": f"bytes */{len(data)}"})
             self.send_response(206)
-            self.send_header("Content-Range", f"bytes {start}-{len(data) - 1}/{len(data)}")
+            self.send_header("Content-Range", f"bytes {start}-{end - 1}/{len(data)}")
         else:
             self.send_response(200)
-        self.send_header("Content-Length", str(len(data) - start))
+        if tag:
+            self.send_header("ETag", tag)
+        if owner == "longer":
+            self.send_header("Transfer-Encoding", "chunked")
+            self.end_headers()
+            self.wfile.write(b"%x\r\n%s\r\n1\r\n.\r\n0\r\n\r\n" % (len(data), data))
+            return
+        self.send_header("Content-Length", str(end - start))
         self.end_headers()
-        if owner in ("cut", "stuck"):
-            data = data[: start + (100_000 if owner == "cut" else 0)]
+        data = data[:end]
+        if owner == "held" and number == 1:
+            self.wfile.write(data[start : start + 100_000])
+            self.wfile.flush()
+            self.connection.recv(1)  # returns when the client closes the connection
+            self.close_connection = True
+            return
+        if owner in ("cut", "stuck") or (owner == "fresh" and number == 1):
+            data = data[: start + (0 if owner == "stuck" else 100_000)]
             self.close_connection = True
         self.wfile.write(data[start:])
 
@@ -123,4 +154,5 @@ for server in (hub, cdn):
     threading.Thread(target=server.serve_forever, daemon=True).start()
 print(hub.server_port, cdn.server_port, flush=True)
 sys.stdin.read()
+shutil.rmtree(ROOT, ignore_errors=True)
 os._exit(0)

@@ -79,14 +79,6 @@ struct ModelToolsCommandTests {
         #expect(try fm(folder, "model", "compare", model.path, "/none.gguf").status == 64)
     }
 
-    @Test("the advice depends on the machine: the small model is for little memory, not for slow moments") func advice() {
-        let gigabyte = 1_000_000_000
-        #expect(ModelAdvice.best(memory: 32 * gigabyte, bytesPerSecond: 50e9).name == "qwen3-4b-2507")
-        #expect(ModelAdvice.best(memory: 32 * gigabyte, bytesPerSecond: 12e9).name == "qwen3.5-2b")
-        #expect(ModelAdvice.best(memory: 32 * gigabyte, bytesPerSecond: 1e9).name == ModelCatalogue.standard.name)
-        #expect(ModelAdvice.best(memory: 2 * gigabyte, bytesPerSecond: 50e9).name == ModelCatalogue.small.name)
-    }
-
     @Test("a model file that is damaged is named with the reason, and no advice to download another one")
     func damagedModel() throws {
         let folder = try Folder()

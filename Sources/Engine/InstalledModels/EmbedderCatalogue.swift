@@ -1,4 +1,5 @@
-package import Foundation
+internal import Foundation
+internal import ProcessSettings
 
 /// A model for embeddings that can be downloaded by name. It is published as a Hugging Face folder and imported.
 package struct PublishedEmbedder: Sendable {
@@ -41,39 +42,17 @@ package enum EmbedderCatalogue {
 }
 
 extension ModelStore {
-    /// The directory of models for embeddings, beside that of language models.
-    package static var embedderDirectory: URL { directory.deletingLastPathComponent().appendingPathComponent("embedders") }
-
-    /// The paths of the installed models for embeddings.
-    package static var embedders: [URL] {
-        // If the directory does not exist yet, none is installed.
-        let files =
-            (try? FileManager.default.contentsOfDirectory(at: embedderDirectory, includingPropertiesForKeys: nil)) ?? []
-        return files.filter { $0.pathExtension == "gguf" }.sorted { $0.path < $1.path }
-    }
-
     /// The file of the default embedder, which need not exist: the environment variable `FM_EMBEDDER` (a name or a file) if
     /// it is set, else the one of the catalogue, else the first that is installed.
     package static var embedderPath: String {
-        if let name = ProcessInfo.processInfo.environment["FM_EMBEDDER"], !name.isEmpty, name != defaultName {
-            return embedderPath(of: name)
-        }
-        let standard = embedderDirectory.appendingPathComponent(EmbedderCatalogue.standard.fileName).path
+        if let name = Setting.embedder.value, name != defaultName { return folder.embedderPath(of: name) }
+        let standard = folder.embedderPath(of: EmbedderCatalogue.standard.name)
         if FileManager.default.fileExists(atPath: standard) { return standard }
-        return embedders.first?.path ?? standard
+        return folder.installedEmbedders.first?.file.path ?? standard
     }
 
     /// The path of a model for embeddings: `name` is ``defaultName``, a catalogue name, the name of an installed file, or a path.
     package static func embedderPath(of name: String) -> String {
-        if name == defaultName { return embedderPath }
-        if name.contains("/") { return name }
-        if let known = EmbedderCatalogue.entry(named: name) {
-            return embedderDirectory.appendingPathComponent(known.fileName).path
-        }
-        for candidate in [name, name + ".gguf"] {
-            let file = embedderDirectory.appendingPathComponent(candidate).path
-            if FileManager.default.fileExists(atPath: file) { return file }
-        }
-        return name
+        name == defaultName ? embedderPath : folder.embedderPath(of: name)
     }
 }

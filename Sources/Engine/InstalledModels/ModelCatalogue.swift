@@ -52,6 +52,9 @@ package enum ModelCatalogue {
         return models.first { $0.name == wanted || $0.fileName == name || $0.title.lowercased() == wanted }
     }
 
+    /// The memory in bytes that a model of this size needs, with its KV cache.
+    package static func memory(forBytes bytes: Int) -> Int { bytes + bytes / 10 + 300_000_000 }
+
     /// The default settings of a file's model; nil if the catalogue does not have it.
     package static func defaults(of file: GGUFFile) throws(ModelError) -> ModelDefaults? { try entry(for: file)?.defaults }
 

@@ -1,6 +1,7 @@
 import ArgumentParser
 import Foundation
 import FoundationModels
+import FoundationModelsInstallation
 
 struct Respond: AsyncParsableCommand {
     static let configuration = CommandConfiguration(

@@ -1,6 +1,7 @@
 import ArgumentParser
 import Embeddings
 import Foundation
+import FoundationModelsInstallation
 import Inference
 import InstalledModels
 
@@ -43,7 +44,7 @@ struct Embed: AsyncParsableCommand {
 
     func run() async throws {
         let input = similar != nil || texts.isEmpty ? try lines(of: texts.first) : texts
-        let model = try Embedder.installedModel(self.model)
+        let model = try await Embedder.installedModel(self.model)
         if let similar { try await search(similar, in: input, model) } else { try await write(input, model) }
     }
 
@@ -196,20 +197,21 @@ enum Embedder {
     static func path(_ name: String?) -> String { name.map { ModelStore.embedderPath(of: $0) } ?? ModelStore.embedderPath }
 
     /// The model, which is installed first if it is one of the catalogue and needed for the first time.
-    static func installedModel(_ name: String?) throws -> GGUFEmbeddingModel {
+    static func installedModel(_ name: String?) async throws -> GGUFEmbeddingModel {
         let path = path(name)
-        if !FileManager.default.fileExists(atPath: path) { try install(name, at: path) }
+        if !FileManager.default.fileExists(atPath: path) { try await install(name, at: path) }
         return GGUFEmbeddingModel(url: URL(filePath: path))
     }
 
-    private static func install(_ name: String?, at path: String) throws {
+    private static func install(_ name: String?, at path: String) async throws {
         guard let known = EmbedderCatalogue.models.first(where: { ModelStore.embedderPath(of: $0.name) == path }) else {
             throw EmbeddingError(
                 "There is no embedding model “\(name ?? path)”. “fm model list” shows those that are installed; "
                     + "“fm model pull embedder” installs the default one.")
         }
-        let lock = try InstallLock()
-        try EmbedderInstaller(known).install(isQuiet: true)
-        withExtendedLifetime(lock) {}
+        let (installed, isNew) = try await InstallationDisplay.run {
+            try await ModelInstallation.default.install(.named(known.name), progress: $0)
+        }
+        if isNew { Message.say("Installed \(installed.title).") }
     }
 }

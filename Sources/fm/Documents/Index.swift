@@ -39,7 +39,7 @@ struct Index: AsyncParsableCommand {
         var configuration = SearchIndex.Configuration()
         if let passageTokens { configuration.passageTokens = passageTokens }
         let index = try await SearchIndex(
-            url: URL(filePath: out), model: try Embedder.installedModel(model), configuration: configuration)
+            url: URL(filePath: out), model: Embedder.installedModel(model), configuration: configuration)
         var total = SearchIndex.Changes()
         for folder in folders {
             var line: ProgressLine?

@@ -184,7 +184,7 @@ struct Read: AsyncParsableCommand {
         try FileManager.default.createDirectory(
             at: folder, withIntermediateDirectories: true, attributes: [.posixPermissions: 0o700])
         defer { try? FileManager.default.removeItem(at: folder) }  // the system removes what is left
-        let index = try await SearchIndex(url: folder.appendingPathComponent("index"), model: try Embedder.installedModel(nil))
+        let index = try await SearchIndex(url: folder.appendingPathComponent("index"), model: Embedder.installedModel(nil))
         let line = ProgressLine("Reading", total: texts.count)
         for (number, (file, text)) in texts.enumerated() {
             line.show(number, text: "\(number) of \(texts.count) texts")

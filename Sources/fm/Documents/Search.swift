@@ -81,7 +81,7 @@ struct SearchFlags: ParsableArguments {
     }
 
     func index() async throws -> SearchIndex {
-        try await SearchIndex(readingFrom: URL(filePath: path), model: try Embedder.installedModel(embedder))
+        try await SearchIndex(readingFrom: URL(filePath: path), model: Embedder.installedModel(embedder))
     }
 
     /// Options, with the documents and the mode of the flags.

@@ -1,5 +1,6 @@
 import ArgumentParser
 import Foundation
+import FoundationModelsInstallation
 import FoundationModelsTraining
 import Inference
 import ModelTools
@@ -39,7 +40,7 @@ extension Model {
             if questions {
                 for (index, path) in [paths.0, paths.1].enumerated() {
                     Message.say("Asking \(URL(filePath: path).lastPathComponent)")
-                    comparison.models[index].answers = try await ModelQuestions.ask(path, ModelQuestions.all)
+                    comparison.models[index].answers = try await ModelCheck.of(URL(filePath: path)).answers
                 }
             }
             if let html { try OutputFile.write(Data(comparison.html.utf8), to: html) }
@@ -66,7 +67,7 @@ struct ModelComparison: Encodable {
         /// What the file says of its quantisation.
         var importance: String?
         var types: [String: Int]
-        var answers: [ModelQuestions.Answer]?
+        var answers: [ModelCheck.Answer]?
     }
 
     var models: [Side]
@@ -186,7 +187,7 @@ struct ModelComparison: Encodable {
                 histogram.enumerated().map { index, share in
                     (share, String(format: "%.2f %%", 100 * share), index % 4 == 1 ? "2\(Self.raised(index - 17))" : "")
                 }))
-        func answer(_ answer: ModelQuestions.Answer) -> Page.Cell {
+        func answer(_ answer: ModelCheck.Answer) -> Page.Cell {
             .text("\(answer.isRight ? "✓" : "✗") \(answer.answer.prefix(300))")
         }
         page.add(

@@ -1,5 +1,6 @@
 import ArgumentParser
 import Foundation
+import FoundationModelsInstallation
 import Inference
 import InstalledModels
 import ModelTools
@@ -36,56 +37,50 @@ extension Model {
                 return type
             }
             let name = name ?? URL(filePath: source).standardizedFileURL.lastPathComponent
-            do {
-                var download: HubFolder?
-                if HubFolder.isRepository(source), !FileManager.default.fileExists(atPath: source) {
-                    download = try HubFolder(repository: source)
-                    try download?.download()
+            var download: HubFolder?
+            if HubFolder.isRepository(source), !FileManager.default.fileExists(atPath: source) {
+                let folder = try await HubFolder(repository: source, in: .default)
+                _ = try await InstallationDisplay.run { try await folder.download(progress: $0) }
+                download = folder
+            }
+            let source = download?.url ?? URL(filePath: source)
+            let model = try HuggingFaceFolder(source)
+            let target =
+                out.map { URL(filePath: $0) }
+                ?? (model.isEncoder
+                    ? ModelStore.folder.embedders.appendingPathComponent("\(name)-\((type ?? .q8_0).name.lowercased()).gguf")
+                    : ModelStore.directory.appendingPathComponent("\(name).gguf"))
+            try FileManager.default.createDirectory(
+                at: target.deletingLastPathComponent(), withIntermediateDirectories: true)
+            try OutputFile.check(target.path, inputs: model.paths)
+            let line = ProgressLine("Importing", total: 1_000)
+            let pre = pre
+            let notes = try await LongWork.run(showing: line) { check in
+                try model.write(to: target, name: name, type: type, pre: pre) {
+                    try check()
+                    line.show(Int($0 * 1_000), text: "\(Int($0 * 100)) %")
                 }
-                let source = download?.url ?? URL(filePath: source)
-                let model = try HuggingFaceFolder(source)
-                let target =
-                    out.map { URL(filePath: $0) }
-                    ?? (model.isEncoder
-                        ? ModelStore.embedderDirectory.appendingPathComponent("\(name)-\((type ?? .q8_0).name.lowercased()).gguf")
-                        : ModelStore.directory.appendingPathComponent("\(name).gguf"))
-                try FileManager.default.createDirectory(
-                    at: target.deletingLastPathComponent(), withIntermediateDirectories: true)
-                try OutputFile.check(target.path, inputs: model.paths)
-                let line = ProgressLine("Importing", total: 1_000)
-                let pre = pre
-                let notes = try await LongWork.run(showing: line) { check in
-                    try model.write(to: target, name: name, type: type, pre: pre) {
-                        try check()
-                        line.show(Int($0 * 1_000), text: "\(Int($0 * 100)) %")
-                    }
+            }
+            print("Imported \(name): \(target.path)")
+            if let download, !keepDownload {
+                do { try download.remove() } catch {
+                    Message.say("The files that were downloaded could not be removed from \(download.url.path): \(error)")
                 }
-                print("Imported \(name): \(target.path)")
-                if let download, !keepDownload {
-                    do { try download.remove() } catch {
-                        Message.say("The files that were downloaded could not be removed from \(download.url.path): \(error)")
-                    }
-                }
-                if !notes.isEmpty { Message.say("Changed: \(notes.joined(separator: "; ")).") }
-                guard !model.isEncoder else { return }
-                let file = try GGUFFile(path: target.path)
-                let types = Dictionary(grouping: file.tensors.values, by: \.type.name).map { "\($0.value.count) × \($0.key)" }
-                    .sorted()
+            }
+            if !notes.isEmpty { Message.say("Changed: \(notes.joined(separator: "; ")).") }
+            guard !model.isEncoder else { return }
+            let file = try GGUFFile(path: target.path)
+            let types = Dictionary(grouping: file.tensors.values, by: \.type.name).map { "\($0.value.count) × \($0.key)" }
+                .sorted()
+            Message.say(
+                "\(try file.metadata.string("general.architecture") ?? ""): \(file.tensors.count) tensors (\(types.joined(separator: ", "))), \(try file.metadata.string("tokenizer.ggml.pre") ?? "") tokenizer"
+            )
+            if try file.metadata.string("tokenizer.chat_template") == nil {
                 Message.say(
-                    "\(try file.metadata.string("general.architecture") ?? ""): \(file.tensors.count) tensors (\(types.joined(separator: ", "))), \(try file.metadata.string("tokenizer.ggml.pre") ?? "") tokenizer"
+                    "The folder has no chat template: the model can be quantised and measured, but not used in conversations."
                 )
-                if try file.metadata.string("tokenizer.chat_template") == nil {
-                    Message.say(
-                        "The folder has no chat template: the model can be quantised and measured, but not used in conversations."
-                    )
-                } else {
-                    await Pull.check(target.path)
-                }
-            } catch is CancellationError {
-                Message.say("Interrupted: the same command continues.")
-                throw ExitCode(130)
-            } catch {
-                throw Model.fail(error)
+            } else {
+                await Pull.check(target)
             }
         }
     }

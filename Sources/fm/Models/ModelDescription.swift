@@ -1,5 +1,6 @@
 import Foundation
 import Inference
+import InstalledModels
 import Reports
 
 /// A textual description of a model file.
@@ -23,7 +24,7 @@ struct ModelDescription {
             lines += Self.kinds(shape.layers.map(\.mixerText)).map { ("", $0) }
             lines += Self.kinds(shape.layers.map(\.feedForwardText)).map { ("", $0) }
             lines.append(("context", "\(shape.contextLength) tokens"))
-            lines.append(("memory", "about \(Model.memory(forBytes: file.size) / 1_000_000) MB while it runs"))
+            lines.append(("memory", "about \(ModelCatalogue.memory(forBytes: file.size) / 1_000_000) MB while it runs"))
             if let speed = try Self.speed(file, shape) { lines.append(("speed", speed)) }
         } catch ModelError.unsupported(let field, let value, let supported) {
             lines.append(("", "Cannot be run: \(field) is \(value). Supported: \(supported)."))

@@ -4,6 +4,7 @@ import Embeddings
 import EvaluationCore
 import Foundation
 import FoundationModels
+import FoundationModelsInstallation
 import FoundationModelsTraining
 import Grammar
 import Inference
@@ -82,7 +83,8 @@ struct CommandFailure: Error, Equatable, CustomStringConvertible {
             self.init(
                 error.description, code: .noModel, advice: Self.advice("fm model pull embedder", missing: ModelStore.embedderPath)
             )
-        case is InstallError, is ModelError, TrainingError.unsupportedModel, TrainingError.damagedModel:
+        case let error as InstallationError: self.init(error.message, code: .noModel)
+        case is ModelError, TrainingError.unsupportedModel, TrainingError.damagedModel:
             self.init(Self.text(of: error), code: .noModel)
         case LanguageModelError.unsupportedGenerationGuide(let context):
             self.init(context.debugDescription, code: .unusableSchema)
