@@ -2,16 +2,19 @@
 import CompilerPluginSupport
 import PackageDescription
 
-let language: [SwiftSetting] = [
+let settings: [SwiftSetting] = [
     .swiftLanguageMode(.v6),
     .enableUpcomingFeature("InternalImportsByDefault"),
     .enableUpcomingFeature("MemberImportVisibility"),
     .enableUpcomingFeature("ExistentialAny"),
 ]
-// ./test optimises the targets in which the tests spend their time. Assertions stay enabled.
+// The targets in which the time goes. ./test optimises them in a debug build, whose assertions stay enabled; ./fm in a release build
+// with -Onone, which takes two thirds of the time: packages of others are not optimised either. The frontend obeys the last of its flags.
 let optimized =
-    language + [.unsafeFlags(["-O", "-assert-config", "Debug"], .when(configuration: .debug, traits: ["OptimizedTests"]))]
-let settings = language
+    settings + [
+        .unsafeFlags(["-O", "-assert-config", "Debug"], .when(configuration: .debug, traits: ["OptimizedEngine"])),
+        .unsafeFlags(["-Xfrontend", "-O"], .when(configuration: .release, traits: ["OptimizedEngine"])),
+    ]
 
 // Macros of other packages need swift-syntax too: every version from this range works.
 let swiftSyntax: Range<Version> = "600.0.1"..<"604.0.0"
@@ -34,7 +37,6 @@ let package = Package(
         .library(name: "TextClassification", targets: ["TextClassification"]),
         .library(name: "FoundationModelsTesting", targets: ["FoundationModelsTesting"]),
         .library(name: "FoundationModelsInstallation", targets: ["FoundationModelsInstallation"]),
-        .library(name: "TokenCounts", targets: ["TokenCounts"]),
         .library(name: "FoundationModelsPostgreSQL", targets: ["FoundationModelsPostgreSQL"]),
         .library(name: "Playgrounds", targets: ["Playgrounds"]),
         .executable(name: "fm", targets: ["fm"]),
@@ -45,7 +47,7 @@ let package = Package(
         .trait(name: "ContentTagging", description: "The adapters of the use case contentTagging: 9.6 MB of each program."),
         .trait(name: "Macros", description: "@Generable, @Guide and #Playground. Without them, swift-syntax is not compiled."),
         .trait(name: "PostgreSQL", description: "Conversations and indexes on a PostgreSQL server. Needs the headers of libpq."),
-        .trait(name: "OptimizedTests", description: "Optimises the engine and the decoder in debug builds."),
+        .trait(name: "OptimizedEngine", description: "Optimises the engine and the decoder in builds that are not optimised."),
     ],
     dependencies: [
         .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.2"),

@@ -60,7 +60,6 @@ struct CommandFailure: Error, Equatable, CustomStringConvertible {
     init(_ error: any Error) {
         switch error {
         case let failure as CommandFailure: self = failure
-        case let code as ExitCode: self.init(code: Code(rawValue: code.rawValue) ?? .failed)
         case let error as EvaluationDataError: self.init(error)
         case let error as ValidationError: self.init(error.message, code: .wrongUsage)
         case is CancellationError, ModelError.cancelled, TrainingError.cancelled: self.init(code: .interrupted)
