@@ -2,16 +2,19 @@
 import CompilerPluginSupport
 import PackageDescription
 
-let language: [SwiftSetting] = [
+let settings: [SwiftSetting] = [
     .swiftLanguageMode(.v6),
     .enableUpcomingFeature("InternalImportsByDefault"),
     .enableUpcomingFeature("MemberImportVisibility"),
     .enableUpcomingFeature("ExistentialAny"),
 ]
-// ./test optimises the targets in which the tests spend their time. Assertions stay enabled.
+// The targets in which the time goes. ./test optimises them in a debug build, whose assertions stay enabled; ./fm in a release build
+// with -Onone, which takes two thirds of the time: packages of others are not optimised either. The frontend obeys the last of its flags.
 let optimized =
-    language + [.unsafeFlags(["-O", "-assert-config", "Debug"], .when(configuration: .debug, traits: ["OptimizedTests"]))]
-let settings = language
+    settings + [
+        .unsafeFlags(["-O", "-assert-config", "Debug"], .when(configuration: .debug, traits: ["OptimizedEngine"])),
+        .unsafeFlags(["-Xfrontend", "-O"], .when(configuration: .release, traits: ["OptimizedEngine"])),
+    ]
 
 // Macros of other packages need swift-syntax too: every version from this range works.
 let swiftSyntax: Range<Version> = "600.0.1"..<"604.0.0"
@@ -28,6 +31,8 @@ let package = Package(
         .library(name: "FoundationModelsOpenAI", targets: ["FoundationModelsOpenAI"]),
         .library(name: "Safety", targets: ["Safety"]),
         .library(name: "Evaluations", targets: ["Evaluations", "TabularData"]),
+        // For programs that evaluate and are no tests: without the testing library.
+        .library(name: "EvaluationCore", targets: ["EvaluationCore", "TabularData"]),
         .library(name: "FoundationModelsTraining", targets: ["FoundationModelsTraining"]),
         .library(name: "TextClassification", targets: ["TextClassification"]),
         .library(name: "FoundationModelsTesting", targets: ["FoundationModelsTesting"]),
@@ -42,7 +47,7 @@ let package = Package(
         .trait(name: "ContentTagging", description: "The adapters of the use case contentTagging: 9.6 MB of each program."),
         .trait(name: "Macros", description: "@Generable, @Guide and #Playground. Without them, swift-syntax is not compiled."),
         .trait(name: "PostgreSQL", description: "Conversations and indexes on a PostgreSQL server. Needs the headers of libpq."),
-        .trait(name: "OptimizedTests", description: "Optimises the engine and the decoder in debug builds."),
+        .trait(name: "OptimizedEngine", description: "Optimises the engine and the decoder in builds that are not optimised."),
     ],
     dependencies: [
         .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.2"),
@@ -164,10 +169,12 @@ let package = Package(
         .target(
             name: "EvaluationCore",
             dependencies: [
-                "Files", "Reports", "Safety", "Embeddings", "FoundationModels", "Grammar", "JSON", "ModelPrompts", "TabularData",
+                "AsyncLocks", "Embeddings", "Files", "FoundationModels", "Grammar", "JSON", "ModelPrompts", "Reports",
+                "TabularData",
+                "TextScreening",
             ],
             swiftSettings: settings),
-        .target(name: "Evaluations", dependencies: ["EvaluationCore"], swiftSettings: settings),
+        .target(name: "Evaluations", dependencies: ["EvaluationCore", "FoundationModels"], swiftSettings: settings),
         .target(
             name: "Safety",
             dependencies: [
@@ -251,10 +258,10 @@ let package = Package(
         .testTarget(
             name: "EvaluationsTests",
             dependencies: [
-                "EvaluationCore", "JSON", "Reports", "Embeddings", "Evaluations", "FoundationModels", "FoundationModelsTesting",
-                "TabularData",
+                "EvaluationCore", "Embeddings", "Evaluations", "FoundationModels", "FoundationModelsTesting", "TabularData",
+                "TestSupport",
             ],
-            swiftSettings: settings),
+            exclude: ["facts.jsonl"], swiftSettings: settings),
         .testTarget(
             name: "FoundationModelsInstallationTests",
             dependencies: [
@@ -341,7 +348,8 @@ let package = Package(
             name: "fmTests",
             dependencies: [
                 "ProcessSettings", "Reports", "FoundationModelsInstallation", "FoundationModelsTraining",
-                "ContextKit", "Embeddings", "FoundationModels", "Inference", "InstalledModels", "TestSupport", "fm",
+                "ContextKit", "Embeddings", "EvaluationCore", "FoundationModels", "Inference", "InstalledModels", "TestSupport",
+                "fm",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
                 .product(name: "Subprocess", package: "swift-subprocess"),
             ],
@@ -381,6 +389,26 @@ let package = Package(
 package.targets += ["Calculator", "Extraction", "FileSearch", "Profiles", "Streaming"].map { name in
     .executableTarget(name: name, dependencies: ["FoundationModels"], path: "Examples/\(name)", swiftSettings: settings)
 }
+
+package.targets += [
+    ("ConversationMemory", ["ContextKit"]),
+    ("DocumentAnswers", ["Retrieval"]),
+    ("SafeChat", ["FoundationModels", "Safety"]),
+    ("ServerClient", ["FoundationModels", "FoundationModelsOpenAI"]),
+    ("TrainAdapter", ["FoundationModels", "FoundationModelsGGUF", "FoundationModelsTraining"]),
+].map { name, modules in
+    .executableTarget(
+        name: name,
+        dependencies: modules.map { .init(stringLiteral: $0) } + [
+            .product(name: "ArgumentParser", package: "swift-argument-parser")
+        ],
+        path: "Examples/\(name)", swiftSettings: settings)
+}
+
+package.targets.append(
+    .testTarget(
+        name: "PromptEvaluation", dependencies: ["Evaluations", "FoundationModels"], path: "Examples/PromptEvaluation",
+        swiftSettings: settings))
 
 /// The folders of `Sources` say for whom a target is.
 let folders = [

@@ -19,7 +19,7 @@ enum Program {
             switch FM.exitCode(for: error) {
             case .success:  // help and versions are answers
                 print(FM.fullMessage(for: error))
-            case .validationFailure where !(error is ExitCode):  // the parser says how the command is used
+            case .validationFailure:  // the parser says how the command is used
                 Message.say(FM.fullMessage(for: error))
                 exit(CommandFailure.Code.wrongUsage.rawValue)
             default:

@@ -15,7 +15,7 @@ import Testing
             isDone.signal()
         }
         // Optimised code has smaller frames, so that 192 KB stand for the 512 KB of a debug build.
-        #if OptimizedTests
+        #if OptimizedEngine
         thread.stackSize = 192 << 10
         #else
         thread.stackSize = 512 << 10

@@ -21,7 +21,7 @@ import Testing
         let file = try TinyModel().file()
         let model = GGUFLanguageModel(url: URL(filePath: file.path))
         let probe = try await LanguageModelProbe(examples: Self.examples(20), model: model)
-        #expect(probe.quality.area > 0.99 && probe.quality.found > 0.9 && probe.quality.falseAlarms <= 0.05)
+        #expect(probe.quality.area > 0.99 && probe.quality.recall > 0.9 && probe.quality.falseAlarms <= 0.05)
         let read = try JSONDecoder().decode(LanguageModelProbe.self, from: JSONEncoder().encode(probe))
         #expect(read == probe)
         let classifier = ProbeGuardrailClassifier(prompts: read, model: model)
@@ -59,7 +59,7 @@ import Testing
         }
         // Any share of false alarms is possible, and the probe can be written.
         let all = try await LanguageModelProbe(examples: Self.examples(10), model: model, falseAlarms: 1)
-        #expect(all.quality.falseAlarms == 1 && all.quality.found == 1)
+        #expect(all.quality.falseAlarms == 1 && all.quality.recall == 1)
         _ = try JSONEncoder().encode(all)
         var tiny = TinyModel()
         tiny.seed = 2

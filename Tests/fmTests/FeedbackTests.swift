@@ -1,3 +1,4 @@
+import EvaluationCore
 import Foundation
 import FoundationModels
 import Testing
@@ -15,7 +16,7 @@ import Testing
     }
 
     private func report(_ exchange: ChatExchange, _ command: String, _ argument: String = "") throws -> FeedbackReport {
-        let reports = try FeedbackFile.reports(in: try exchange.report(command, argument), name: "chat")
+        let reports = try FeedbackReport.reports(in: try exchange.report(command, argument), name: "chat")
         return try #require(reports.first).report
     }
 
@@ -31,8 +32,8 @@ import Testing
         #expect(better.issues.map(\.category) == ["incorrect"] && better.better == "4")
         let plain = try report(exchange, "/better", "incorrect sums end in 5")
         #expect(plain.issues.isEmpty && plain.better == "incorrect sums end in 5")
-        #expect(throws: EvalError.self) { try exchange.report("/better", "incorrect: ") }
-        #expect(throws: EvalError.self) { try exchange.report("/bad", "") }
+        #expect(throws: CommandFailure.self) { try exchange.report("/better", "incorrect: ") }
+        #expect(throws: CommandFailure.self) { try exchange.report("/bad", "") }
         // An answer that was stopped is not in the transcript.
         let stopped = ChatExchange(transcript(["Hi", "Hello"]), prompt: "2 + 2?", answer: "5 b")
         #expect(stopped.transcript.count == 4)
@@ -43,7 +44,7 @@ import Testing
     func files() throws {
         func message(_ text: String) -> String {
             do {
-                _ = try FeedbackFile.reports(in: Data(text.utf8), name: "f")
+                _ = try FeedbackReport.reports(in: Data(text.utf8), name: "f")
                 return ""
             } catch { return "\(error)" }
         }
@@ -52,7 +53,7 @@ import Testing
         #expect(message(good + "\n" + good) == "" && message(" \n") == "")
         #expect(message(good + "\n{\"a\": 1}") == "“f” is not feedback: in report 2, “transcript” is missing.")
         #expect(message(good + "\nno JSON").hasPrefix("“f” is not feedback: line 2 is not valid JSON at column "))
-        #expect(try FeedbackFile.reports(in: Data((good + good).utf8), name: "f").count == 2)
+        #expect(try FeedbackReport.reports(in: Data((good + good).utf8), name: "f").count == 2)
     }
 
     @Test("the command describes wrong files without the usage text")

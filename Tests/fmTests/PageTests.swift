@@ -1,4 +1,5 @@
 import ContextKit
+import EvaluationCore
 import Foundation
 import TestSupport
 import Testing
@@ -8,11 +9,21 @@ import Testing
 /// The HTML pages in a browser: headless Chromium, if it is installed.
 @Suite("pages in a browser", .enabled(if: Browser.path != nil, "Chromium is not installed"))
 struct PageTests {
-    private func entry(_ id: String, passes: Bool, response: String) -> EvalRun.Entry {
-        EvalRun.Entry(
-            id: id, class: "class of \(id)", prompt: "prompt \(id)", response: response,
-            checks: [.init(name: "contains", passes: passes, score: nil, reason: passes ? nil : "It does not contain it.")],
-            started: "2026-01-01T00:00:00Z", seconds: 1.5, inputTokens: 10, outputTokens: 20)
+    /// The result of a run whose file has these samples.
+    private func result(_ samples: [(id: String, passes: Bool, response: String)]) throws -> EvaluationResult {
+        let file = FileManager.default.temporaryDirectory.appending(path: UUID().uuidString)
+        defer { try? FileManager.default.removeItem(at: file) }  // the system removes what is left
+        let lines: [[String: Any]] =
+            [["dataset": "d", "fingerprint": "f", "model": "m", "settings": "s"]]
+            + samples.map { id, passes, response in
+                let check: [String: Any] = ["name": "contains", "passes": passes, "reason": "Whether it contains it."]
+                return [
+                    "id": id, "class": "class of \(id)", "prompt": "prompt \(id)", "response": response, "checks": [check],
+                    "started": "2026-01-01T00:00:00Z", "seconds": 1.5, "inputTokens": 10, "outputTokens": 20,
+                ]
+            }
+        try Data(lines.map { try JSONSerialization.data(withJSONObject: $0) }.joined(separator: [0x0A]) + [0x0A]).write(to: file)
+        return try EvaluationResult(contentsOfRun: file)
     }
 
     /// Text that would run if a page did not escape it, and that no line fits.
@@ -22,12 +33,9 @@ struct PageTests {
 
     @Test("the report of fm eval fits narrow and wide windows, finds samples, and runs nothing that an answer contains")
     func evaluation() throws {
-        let header = EvalRun.Header(dataset: "d", fingerprint: "f", model: "m", settings: "s")
-        let before = [entry("a", passes: true, response: "an apple"), entry("b", passes: false, response: Self.hostile)]
-        let after = [entry("a", passes: false, response: Self.hostile), entry("b", passes: true, response: "a pear")]
-        let page = EvalReport(
-            header: header, entries: after, comparison: EvalComparison(with: header, before: before, after: after)
-        ).html
+        let before = try result([("a", true, "an apple"), ("b", false, Self.hostile)])
+        let after = try result([("a", false, Self.hostile), ("b", true, "a pear")])
+        let page = EvaluationReport(after, comparedWith: before).html
         let script = """
             const rows = () => [...document.querySelectorAll("#samples tr[data-ok]")].filter(row => row.offsetHeight > 0).length;
             const type = text => { find.value = text; find.oninput(); };

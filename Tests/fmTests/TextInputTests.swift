@@ -44,11 +44,8 @@ import Testing
         #expect(try commands.fm(["tokens", "--transcript", "/nowhere.json"]).status == 64)
         #expect(try commands.fm(["tokens", "--transcript", file.path]).status == 1)
         #expect(try commands.fm(["--load-transcript", file.path, "Hello"]).status == 1)
-        #expect { try EvalFile.text("/nowhere/x") } throws: { ($0 as? EvalError)?.code == 64 }
-        #expect { try EvalFile.check(outputs: ["/nowhere/x"], inputs: []) } throws: { ($0 as? EvalError)?.code == 1 }
-        #expect {
-            try EvalRun(URL(filePath: "/nowhere/x"), .init(dataset: "d", fingerprint: "f", model: "m", settings: "s"))
-        } throws: { ($0 as? EvalError)?.code == 1 }
+        #expect { try EvalFile.text("/nowhere/x") } throws: { ($0 as? CommandFailure)?.code == .wrongUsage }
+        #expect { try EvalFile.check(outputs: ["/nowhere/x"], inputs: []) } throws: { ($0 as? CommandFailure)?.code == .failed }
     }
 
     @Test("an empty text is not sent to a model") func emptyTexts() throws {

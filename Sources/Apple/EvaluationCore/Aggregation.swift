@@ -110,7 +110,9 @@ public struct MetricsAggregator {
     /// The values of the samples that count, by the names of their metrics.
     private let values: [String: [Double]]
 
-    init(values: [String: [Double]]) { self.values = values }
+    init(_ samples: [SampleResult]) {
+        values = Dictionary(grouping: samples.flatMap(\.metrics), by: \.name).mapValues { $0.compactMap(\.doubleValue) }
+    }
 
     fileprivate mutating func add(_ operation: AggregationOperation, group: String? = nil) {
         let values = operation.metricName.flatMap { self.values[$0] } ?? []

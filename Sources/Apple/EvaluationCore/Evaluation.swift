@@ -1,11 +1,13 @@
+internal import Files
 public import Foundation
 internal import FoundationModels
+internal import Synchronization
 public import TabularData
 
 /// A test of a feature that uses a model: samples, the feature, and what is measured.
 ///
-/// Samples are processed one after the other, in order. A sample for which the feature fails is left out of the results; a sample
-/// for which an evaluator fails has no results of this evaluator.
+/// A sample for which the feature fails is left out of the tables of results; a sample for which an evaluator fails has no results of
+/// this evaluator.
 public protocol Evaluation: Sendable {
     /// The type of the samples.
     associatedtype Sample where Self.Sample == Self.SampleLoader.Sample, Self.Sample.ExpectedValue == Self.Subject.Value
@@ -35,68 +37,113 @@ extension Evaluation {
     /// The column of the detailed results with the expected outputs.
     public var expectedColumn: ResultColumn<Self.Sample.ExpectedValue> { ResultColumn(name: "Expected") }
 
-    /// Runs the evaluation.
+    /// Runs the evaluation, one sample after the other.
     ///
     /// - Parameter info: Texts that the result keeps, such as the version of the prompt.
     /// - Throws: An error of the data set, or `CancellationError`.
     public nonisolated(nonsending) func run(info: [String: String] = [:]) async throws -> EvaluationResult {
+        try await run(info: info, parallel: 1)
+    }
+
+    /// Runs the evaluation, several samples at once, with a file that keeps their results. An addition of this package.
+    ///
+    /// The result has the order of the samples, however many run at once. An ``Evaluator`` is called for one sample at a time; the
+    /// feature and evaluators of other types are called for several.
+    ///
+    /// - Parameters:
+    ///   - info: Texts that the result keeps and reports show, such as the version of the prompt. `model`, `adapter`, `settings` and
+    ///     `judge` come first in reports.
+    ///   - parallel: The number of samples that run at once. A single one runs on the actor of the caller.
+    ///   - file: A file to which each result is added. A run that was stopped continues with it, if the samples, `info` and
+    ///     `fingerprints` are the same. A sample for which the feature failed runs again.
+    ///   - fingerprints: Hashes of what else the results depend on, such as the file of the model, by names.
+    ///   - progress: Called at the beginning, and after each sample.
+    /// - Throws: An error of the data set, ``EvaluationDataError`` for the file, or `CancellationError`.
+    public nonisolated(nonsending) func run(
+        info: [String: String] = [:], parallel: Int, file: URL? = nil, fingerprints: [String: String] = [:],
+        progress: (EvaluationProgress) -> Void = { _ in }
+    ) async throws -> EvaluationResult {
         let start = Date()
-        let evaluators = evaluators
-        var rows: [EvaluationResult.Row] = []
-        var samples: [Sample?] = []
-        var subjects: [Subject?] = []
-        func process(_ sample: Sample) async throws {
-            try Task.checkCancellation()
-            let began = Date()
-            var row = EvaluationResult.Row(input: "\(sample.input)", expected: sample.expected.map { ValueText.text(of: $0) })
-            samples.append(sample)
-            var output: Subject?
-            defer { subjects.append(output) }
-            do {
-                let subject = try await subject(from: sample)
-                output = subject
-                row.response = ValueText.text(of: subject.value)
-                row.transcript = subject.transcript.map { EvaluationResult.Row.TranscriptText($0) }
-                for evaluator in evaluators {
-                    do {
-                        row.metrics += try await Self.metrics(of: evaluator, subject, sample)
-                    } catch {
-                        // The error of a cancelled task is a consequence of its end.
-                        try Task.checkCancellation()
-                        row.errors.append(
-                            EvaluatorError.failed(
-                                evaluator: evaluator, evaluatorType: "\(type(of: evaluator))", reason: Self.reason(error)
-                            ).localizedDescription)
-                    }
-                }
-            } catch {
-                try Task.checkCancellation()
-                row.errors.append(SubjectInferenceError.failed(reason: Self.reason(error)).localizedDescription)
-            }
-            row.seconds = Date().timeIntervalSince(began)
-            rows.append(row)
-        }
-        // A function for the element type: iterating over the existential loses the type of its errors.
-        func processAll(_ stream: some AsyncSequence<Sample, any Error>) async throws {
-            for try await sample in stream { try await process(sample) }
-        }
-        try await processAll(dataset.stream)
+        let samples = try await Self.collected(dataset.stream)
         // A stream ends without an error when its task is cancelled.
         try Task.checkCancellation()
-        var values: [String: [Double]] = [:]
-        for metric in rows.flatMap(\.metrics) {
-            if let value = metric.doubleValue { values[metric.name, default: []].append(value) }
+        let header = RunHeader(
+            dataset: name, fingerprint: try file.map { _ in try Self.fingerprint(of: samples) }, info: info,
+            contents: fingerprints.isEmpty ? nil : fingerprints)
+        let items = samples.enumerated().map { index, sample in
+            let reported = sample as? any ReportedSample
+            return EvaluationRunner.Item(
+                key: .init(id: reported?.id ?? "sample \(index + 1)"), class: reported?.class)
         }
-        var aggregator = MetricsAggregator(values: values)
+        let evaluators = evaluators
+        let outputs = Outputs<Subject>()
+        let results = try await EvaluationRunner(header: header, parallel: parallel, file: file).run(items, progress: progress) {
+            let (result, output) = try await answer(to: samples[$0], evaluators)
+            outputs[$0] = output
+            return result
+        }
+        var aggregator = MetricsAggregator(results)
         aggregateMetrics(using: &aggregator)
         var result = EvaluationResult(
-            evaluationID: name, info: info, start: start, end: Date(), rows: rows, aggregates: aggregator.results)
+            header: header, start: start, end: Date(), samples: results, aggregates: aggregator.results)
+        let responses = results.enumerated().map { index, result in
+            // Of an earlier run there is only the text.
+            outputs[index] ?? (Subject.self as? any RecordedSubject.Type)?.init(result) as? Subject
+        }
         result.typedColumns = [
-            Column(name: inputColumn.name, contents: samples).eraseToAnyColumn(),
-            Column(name: expectedColumn.name, contents: samples.map { $0?.expected }).eraseToAnyColumn(),
-            Column(name: responseColumn.name, contents: subjects).eraseToAnyColumn(),
+            Column(name: inputColumn.name, contents: samples.map { Optional($0) }).eraseToAnyColumn(),
+            Column(name: expectedColumn.name, contents: samples.map(\.expected)).eraseToAnyColumn(),
+            Column(name: responseColumn.name, contents: responses).eraseToAnyColumn(),
         ]
         return result
+    }
+
+    // For the element type: iterating over the existential loses the type of its errors.
+    private nonisolated(nonsending) static func collected(
+        _ stream: some AsyncSequence<Sample, any Error>
+    ) async throws -> [Sample] {
+        var samples: [Sample] = []
+        for try await sample in stream { samples.append(sample) }
+        return samples
+    }
+
+    private static func fingerprint(of samples: [Sample]) throws -> String {
+        let hash = try samples.reduce(FNV.empty) { FNV.hash(try JSONEncoder.results.encode($1), after: $0) }
+        return String(hash, radix: 16)
+    }
+
+    private nonisolated(nonsending) func answer(
+        to sample: Sample, _ evaluators: Evaluators
+    ) async throws -> (SampleResult, Subject?) {
+        let began = ContinuousClock.now
+        var result = SampleResult(prompt: "\(sample.input)")
+        result.expected = sample.expected.map { ValueText.text(of: $0) }
+        var output: Subject?
+        do {
+            let subject = try await subject(from: sample)
+            output = subject
+            result.response = ValueText.text(of: subject.value)
+            if let transcript = subject.transcript { result.add(transcript) }
+            if let usage = (subject as? any RecordedSubject)?.usage { result.add(usage) }
+            for evaluator in evaluators {
+                do {
+                    result.checks += try await Self.metrics(of: evaluator, subject, sample).map { SampleResult.Check($0) }
+                } catch {
+                    // The error of a cancelled task is a consequence of its end.
+                    try Task.checkCancellation()
+                    result.errors.append(
+                        EvaluatorError.failed(
+                            evaluator: evaluator, evaluatorType: "\(type(of: evaluator))", reason: Self.reason(error)
+                        ).localizedDescription)
+                }
+            }
+        } catch {
+            try Task.checkCancellation()
+            (result.layer, result.detail) = (.error, Self.reason(error))
+            result.errors.append(SubjectInferenceError.failed(reason: Self.reason(error)).localizedDescription)
+        }
+        result.seconds = (ContinuousClock.now - began) / .seconds(1)
+        return (result, output)
     }
 
     private nonisolated(nonsending) static func metrics<E: EvaluatorProtocol>(
@@ -106,6 +153,18 @@ extension Evaluation {
     }
 
     private static func reason(_ error: any Error) -> String { (error as? any LocalizedError)?.errorDescription ?? "\(error)" }
+}
+
+/// The outputs of a run, by the numbers of their samples.
+private final class Outputs<Subject>: @unchecked Sendable {
+    // Unchecked: outputs need not be Sendable. Each comes from one task, which does not use it any more, and is read after all tasks.
+    private let lock = Mutex(())
+    private var outputs: [Int: Subject] = [:]
+
+    subscript(index: Int) -> Subject? {
+        get { lock.withLock { _ in outputs[index] } }
+        set { lock.withLock { _ in outputs[index] = newValue } }
+    }
 }
 
 /// Why an evaluator has no result.

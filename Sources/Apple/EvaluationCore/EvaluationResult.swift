@@ -4,42 +4,6 @@ public import TabularData
 
 /// The results of an evaluation.
 public struct EvaluationResult: Sendable {
-    /// The results for one sample.
-    struct Row: Sendable, Codable {
-        /// The texts of a transcript.
-        struct TranscriptText: Sendable, Codable {
-            var instructions: String
-            var prompts: [String]
-            var toolCalls: [String]
-            var toolOutputs: [String]
-
-            init(_ transcript: StructuredTranscript) {
-                instructions = transcript.instructionText
-                prompts = transcript.prompts
-                toolCalls = transcript.toolCalls.map { "\($0.toolName)\($0.arguments.jsonString)" }
-                toolOutputs = transcript.toolOutputs.map { $0.segments.modelText }
-            }
-        }
-
-        var input: String
-        var expected: String?
-        var response: String?
-        private var results: [SavedMetric] = []
-        var errors: [String] = []
-        var seconds = 0.0
-        var transcript: TranscriptText?
-
-        init(input: String, expected: String?) {
-            self.input = input
-            self.expected = expected
-        }
-
-        var metrics: [Metric] {
-            get { results.map(\.metric) }
-            set { results = newValue.map { SavedMetric($0) } }
-        }
-    }
-
     /// The kinds of tables.
     public enum DataFrameKind {
         case summary, detailed
@@ -48,32 +12,59 @@ public struct EvaluationResult: Sendable {
     /// A unique id of the run.
     public let resultID: UUID
     /// The name of the evaluation.
-    public let evaluationID: String
+    public var evaluationID: String { header.dataset }
     /// Values that a program adds; they are saved if asked for.
     public var reportMetadata: [String: any Sendable] = [:]
     /// Texts that were given to the run.
-    public let evaluationInfo: [String: String]
+    public var evaluationInfo: [String: String] { header.info }
     public let startTime: Date
     public let endTime: Date
     /// The time of the run in seconds.
     public var duration: TimeInterval { endTime.timeIntervalSince(startTime) }
 
-    let rows: [Row]
+    /// The results of the samples, in their order. An addition of this package.
+    public let samples: [SampleResult]
+    let header: RunHeader
     let aggregates: [AggregateMetric]
     /// Columns with the samples and outputs themselves; after loading there are only texts.
     var typedColumns: [AnyColumn]?
 
     init(
-        evaluationID: String, info: [String: String], start: Date, end: Date, rows: [Row], aggregates: [AggregateMetric],
-        resultID: UUID = UUID()
+        header: RunHeader, start: Date, end: Date, samples: [SampleResult], aggregates: [AggregateMetric], resultID: UUID = UUID()
     ) {
         self.resultID = resultID
-        self.evaluationID = evaluationID
-        evaluationInfo = info
+        self.header = header
         startTime = start
         endTime = end
-        self.rows = rows
+        self.samples = samples
         self.aggregates = aggregates
+    }
+
+    /// The results of a data set: the mean of each check.
+    init(header: RunHeader, start: Date, end: Date, samples: [SampleResult]) {
+        var aggregator = MetricsAggregator(samples)
+        for name in samples.metricNames { aggregator.computeMean(of: Metric(name)) }
+        self.init(header: header, start: start, end: end, samples: samples, aggregates: aggregator.results)
+    }
+
+    /// Reads the results of a run file, also of one that was stopped. An addition of this package.
+    ///
+    /// - Throws: ``EvaluationDataError``
+    public init(contentsOfRun url: URL) throws {
+        let (header, samples, _) = try EvaluationRunFile.read(url)
+        guard let header else { throw EvaluationDataError.notARun(url) }
+        let times = samples.compactMap { sample in
+            // A result without its time does not count here.
+            (try? Date(sample.started, strategy: .iso8601)).map { ($0, $0.addingTimeInterval(sample.plausibleSeconds)) }
+        }
+        let start = times.map(\.0).min() ?? .distantPast
+        self.init(header: header, start: start, end: times.map(\.1).max() ?? start, samples: samples)
+    }
+
+    /// When the last sample began, for people; nil without samples.
+    package var lastStart: String? {
+        // 2026-01-31T12:34:56Z
+        samples.map(\.started).filter { !$0.isEmpty }.max().map { $0.prefix(16).replacing("T", with: " ") + " UTC" }
     }
 
     // MARK: - Tables
@@ -89,7 +80,7 @@ public struct EvaluationResult: Sendable {
 
     /// A row for each sample that has an output: `Input`, `Expected`, `Response`, and a column for each metric.
     public var detailed: DataFrame {
-        let kept = rows.indices.filter { rows[$0].response != nil }
+        let kept = samples.indices.filter { samples[$0].response != nil }
         var frame = DataFrame()
         if let typedColumns {
             frame = DataFrame(
@@ -97,27 +88,20 @@ public struct EvaluationResult: Sendable {
                     Column<Any>(name: column.name, contents: kept.map { column[$0] }).eraseToAnyColumn()
                 })
         } else {
-            frame.append(column: Column(name: "Input", contents: kept.map { Optional(rows[$0].input) }))
-            frame.append(column: Column(name: "Expected", contents: kept.map { rows[$0].expected }))
-            frame.append(column: Column(name: "Response", contents: kept.map { rows[$0].response }))
+            frame.append(column: Column(name: "Input", contents: kept.map { Optional(samples[$0].prompt) }))
+            frame.append(column: Column(name: "Expected", contents: kept.map { samples[$0].expected }))
+            frame.append(column: Column(name: "Response", contents: kept.map { samples[$0].response }))
         }
-        for name in metricNames {
-            frame.append(column: Column(name: name, contents: kept.map { rows[$0].metrics[Metric(name)] }))
+        for name in samples.metricNames {
+            frame.append(column: Column(name: name, contents: kept.map { samples[$0].metrics[Metric(name)] }))
         }
         return frame
-    }
-
-    /// The metrics in the order of their first results.
-    var metricNames: [String] {
-        var names: [String] = []
-        for metric in rows.flatMap(\.metrics) where !names.contains(metric.name) { names.append(metric.name) }
-        return names
     }
 
     /// The result of an operation that the evaluation computes, or of one over the results of its samples. -1 if no sample counts.
     public func aggregateValue(_ operation: AggregationOperation) -> Double {
         if let known = aggregates.first(where: { $0.operation.isSame(as: operation) }) { return known.value }
-        let values = rows.flatMap(\.metrics).filter { $0.name == operation.metricName }.compactMap(\.doubleValue)
+        let values = samples.flatMap(\.metrics).filter { $0.name == operation.metricName }.compactMap(\.doubleValue)
         return operation.value(of: values)
     }
 
@@ -137,39 +121,71 @@ public struct EvaluationResult: Sendable {
 
     // MARK: - JSON
 
-    private struct Document: Codable {
+    private struct Document<Sample: Codable>: Codable {
         var resultID: UUID
         var evaluationID: String
         var evaluationInfo: [String: String]
+        /// A hash of the samples, and hashes of what else the results depend on.
+        var fingerprint: String?
+        var fingerprints: [String: String]?
         /// ISO 8601 with fractions of a second.
         var startTime: String
         var endTime: String
         var aggregates: [AggregateMetric]
-        var samples: [Row]
+        var samples: [Sample]
         var reportMetadata: [String: String]?
+
+        func map<Other: Codable>(_ body: (Sample) -> Other) -> Document<Other> {
+            Document<Other>(
+                resultID: resultID, evaluationID: evaluationID, evaluationInfo: evaluationInfo, fingerprint: fingerprint,
+                fingerprints: fingerprints, startTime: startTime, endTime: endTime, aggregates: aggregates,
+                samples: samples.map(body), reportMetadata: reportMetadata)
+        }
     }
 
-    private func document(_ includeReportMetadata: Bool, _ includeTranscripts: Bool) -> Document {
+    /// A sample in a file of an earlier version.
+    private struct EarlierSample: Codable {
+        struct Result: Codable {
+            var name: String
+            /// "pass", "fail" or "ignored"; nil for a score.
+            var result: String?
+            var score: Double?
+            var rationale: String?
+        }
+
+        var input: String
+        var expected: String?
+        var response: String?
+        var results: [Result]
+        var errors: [String]
+        var seconds: Double
+        var transcript: SampleResult.TranscriptText?
+
+        var sample: SampleResult {
+            var sample = SampleResult(prompt: input)
+            (sample.expected, sample.response, sample.errors) = (expected, response, errors)
+            (sample.seconds, sample.transcript) = (seconds, transcript)
+            sample.checks = results.map {
+                let passes = $0.result == "pass" ? true : $0.result == "fail" ? false : nil
+                return SampleResult.Check(name: $0.name, passes: passes, score: $0.score, reason: $0.rationale)
+            }
+            return sample
+        }
+    }
+
+    private func document(_ includeReportMetadata: Bool, _ includeTranscripts: Bool) -> Document<SampleResult> {
         Document(
-            resultID: resultID, evaluationID: evaluationID, evaluationInfo: evaluationInfo,
-            startTime: Self.timeFormat.format(startTime),
-            endTime: Self.timeFormat.format(endTime),
-            aggregates: aggregates,
-            samples: rows.map { row in
-                var row = row
-                if !includeTranscripts { row.transcript = nil }
-                return row
+            resultID: resultID, evaluationID: evaluationID, evaluationInfo: evaluationInfo, fingerprint: header.fingerprint,
+            fingerprints: header.contents, startTime: Self.timeFormat.format(startTime),
+            endTime: Self.timeFormat.format(endTime), aggregates: aggregates,
+            samples: samples.map { sample in
+                var sample = sample
+                if !includeTranscripts { (sample.transcript, sample.instructions, sample.calls) = (nil, nil, nil) }
+                return sample
             }, reportMetadata: includeReportMetadata ? reportMetadata.mapValues { "\($0)" } : nil)
     }
 
     private static var timeFormat: Date.ISO8601FormatStyle { Date.ISO8601FormatStyle(includingFractionalSeconds: true) }
-
-    private static var decoder: JSONDecoder {
-        let decoder = JSONDecoder()
-        decoder.nonConformingFloatDecodingStrategy = .convertFromString(
-            positiveInfinity: "Infinity", negativeInfinity: "-Infinity", nan: "NaN")
-        return decoder
-    }
 
     /// The results as JSON.
     ///
@@ -178,9 +194,7 @@ public struct EvaluationResult: Sendable {
         includeReportMetadata: Bool = false, includeTranscripts: Bool = false,
         jsonOptions: JSONSerialization.WritingOptions = [.prettyPrinted, .sortedKeys]
     ) throws -> Data {
-        let encoder = JSONEncoder()
-        encoder.nonConformingFloatEncodingStrategy = .convertToString(
-            positiveInfinity: "Infinity", negativeInfinity: "-Infinity", nan: "NaN")
+        let encoder = JSONEncoder.results
         encoder.outputFormatting = .withoutEscapingSlashes
         if jsonOptions.contains(.prettyPrinted) { encoder.outputFormatting.insert(.prettyPrinted) }
         if jsonOptions.contains(.sortedKeys) { encoder.outputFormatting.insert(.sortedKeys) }
@@ -217,17 +231,21 @@ public struct EvaluationResult: Sendable {
     /// - Throws: ``EvaluationResultsError``
     public init(jsonData data: Data) throws {
         if data.isEmpty { throw EvaluationResultsError.emptyJSONFile }
-        let document: Document
+        let document: Document<SampleResult>
         let (start, end): (Date, Date)
         do {
-            document = try Self.decoder.decode(Document.self, from: data)
+            do { document = try JSONDecoder.results.decode(Document<SampleResult>.self, from: data) } catch {
+                document = try JSONDecoder.results.decode(Document<EarlierSample>.self, from: data).map(\.sample)
+            }
             (start, end) = (try Self.timeFormat.parse(document.startTime), try Self.timeFormat.parse(document.endTime))
         } catch {
             throw EvaluationResultsError.invalidJSONFormat
         }
         self.init(
-            evaluationID: document.evaluationID, info: document.evaluationInfo, start: start, end: end,
-            rows: document.samples, aggregates: document.aggregates, resultID: document.resultID)
+            header: RunHeader(
+                dataset: document.evaluationID, fingerprint: document.fingerprint, info: document.evaluationInfo,
+                contents: document.fingerprints),
+            start: start, end: end, samples: document.samples, aggregates: document.aggregates, resultID: document.resultID)
         reportMetadata = document.reportMetadata ?? [:]
     }
 
@@ -286,30 +304,5 @@ public enum EvaluationResultsError: LocalizedError, Equatable {
         case .emptyJSONFile: "The file with the results is empty."
         case .invalidJSONFormat: "The file does not contain the results of an evaluation."
         }
-    }
-}
-
-/// The result of a metric in a file.
-private struct SavedMetric: Sendable, Codable {
-    var name: String
-    /// "pass", "fail" or "ignored"; nil for a score.
-    var result: String?
-    var score: Double?
-    var rationale: String?
-
-    init(_ metric: Metric) {
-        name = metric.name
-        rationale = metric.rationale
-        switch metric.value {
-        case .passing: result = "pass"
-        case .failing: result = "fail"
-        case .ignore: result = "ignored"
-        case .scoring(let value): score = value
-        }
-    }
-
-    var metric: Metric {
-        if let score { return Metric(name, .scoring(score), rationale) }
-        return Metric(name, result == "pass" ? .passing : result == "fail" ? .failing : .ignore, rationale)
     }
 }

@@ -19,13 +19,17 @@ public struct Metric: Sendable, Equatable, CustomStringConvertible {
     /// Why the result is as it is.
     public let rationale: String?
 
+    /// The score of a metric that passes or fails because of it.
+    let score: Double?
+
     /// Creates a metric without a result.
     public init(_ name: String) { self.init(name, .ignore, nil) }
 
-    init(_ name: String, _ value: Value, _ rationale: String?) {
+    init(_ name: String, _ value: Value, _ rationale: String?, score: Double? = nil) {
         self.name = name
         self.value = value
         self.rationale = rationale
+        self.score = score
     }
 
     /// The metric with the result that the sample passes.

@@ -13,6 +13,14 @@ public protocol SampleProtocol: Decodable, Encodable, Sendable {
     var expected: Self.ExpectedValue? { get }
 }
 
+/// A sample that reports show by its own id, and count in a class. An addition of this package.
+public protocol ReportedSample: SampleProtocol {
+    /// The id, which no other sample of the data set has. Runs are compared by it.
+    var id: String { get }
+    /// What the sample belongs to, such as the topic of its prompt; nil for nothing.
+    var `class`: String? { get }
+}
+
 /// A sample for a language model.
 public protocol ModelSampleProtocol: SampleProtocol
 where Self.ExpectedValue: Decodable, Self.ExpectedValue: Encodable, Self.ExpectedValue: Sendable {

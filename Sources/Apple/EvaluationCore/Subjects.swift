@@ -1,3 +1,5 @@
+internal import AsyncLocks
+internal import Foundation
 public import FoundationModels
 
 /// The output of a feature for one sample.
@@ -19,6 +21,8 @@ extension EvaluationSubject {
 public struct ModelSubject<Value>: EvaluationSubject, Sendable where Value: Decodable, Value: Encodable, Value: Sendable {
     public var value: Value
     public var transcript: StructuredTranscript?
+    /// The tokens of the request and why the answer ended, for reports: `session.usage`. An addition of this package.
+    public var usage: LanguageModelSession.Usage?
 
     /// Creates an output.
     public init(value: Value, transcript: StructuredTranscript? = nil) {
@@ -28,6 +32,22 @@ public struct ModelSubject<Value>: EvaluationSubject, Sendable where Value: Deco
 
     /// The tool calls, in order.
     public var toolCalls: [Transcript.ToolCall] { transcript?.toolCalls ?? [] }
+}
+
+/// An output that knows more of its request, and that a run can make of its results.
+protocol RecordedSubject: EvaluationSubject {
+    var usage: LanguageModelSession.Usage? { get }
+    /// The output without its transcript; nil if its text is not all of it.
+    init?(_ result: SampleResult)
+}
+
+extension ModelSubject: RecordedSubject {
+    init?(_ result: SampleResult) {
+        guard let text = result.response else { return nil }
+        // A text that is no value of the type, such as one with an infinite number, stays without its value.
+        guard let value = text as? Value ?? (try? JSONDecoder().decode(Value.self, from: Data(text.utf8))) else { return nil }
+        self.init(value: value)
+    }
 }
 
 /// The entries of a transcript by kind.
@@ -94,8 +114,9 @@ public struct Evaluator<Input>: EvaluatorProtocol, @unchecked Sendable
 where Input: SampleProtocol, Input.ExpectedValue: Decodable, Input.ExpectedValue: Encodable, Input.ExpectedValue: Sendable {
     public typealias Subject = ModelSubject<Input.ExpectedValue>
 
-    // Unchecked: Apple's initialiser takes a function that is not marked Sendable. It is only called, by one task at a time.
+    // Unchecked: Apple's initialiser takes a function that is not marked Sendable. One task at a time calls it, which has the lock.
     private let evaluate: nonisolated(nonsending) (Input, ModelSubject<Input.ExpectedValue>) async throws -> Metric
+    private let lock = AsyncLock()
 
     /// Creates an evaluator.
     public init(_ evaluate: nonisolated(nonsending) @escaping (Input, ModelSubject<Input.ExpectedValue>) async throws -> Metric) {
@@ -104,7 +125,9 @@ where Input: SampleProtocol, Input.ExpectedValue: Decodable, Input.ExpectedValue
 
     public nonisolated(nonsending) func metrics(subject: ModelSubject<Input.ExpectedValue>, input: Input) async throws -> [Metric]
     {
-        [try await evaluate(input, subject)]
+        try await lock.acquire()
+        defer { lock.release() }
+        return [try await evaluate(input, subject)]
     }
 }
 

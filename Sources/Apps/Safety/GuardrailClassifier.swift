@@ -78,7 +78,7 @@ public struct LanguageModelGuardrailClassifier: GuardrailClassifier {
         let session = LanguageModelSession(model: model, instructions: policy)
         let verdict = try await session.respond(
             to: ModelPrompts.isSafe(text, isPrompt: subject == .prompt), schema: schema,
-            options: GenerationOptions(sampling: .greedy)
+            options: GenerationOptions(samplingMode: .greedy)
         ).content.value(String.self)
         return GuardrailAssessment(isUnsafe: verdict == "unsafe", category: verdict == "unsafe" ? "model" : nil)
     }

@@ -36,9 +36,16 @@ public struct LanguageModelProbe: Sendable, Codable, Equatable {
         /// The area under the ROC curve: 0.5 for chance, 1 for a perfect order.
         public var area: Double
         /// The share of the positive texts that are found.
-        public var found: Double
+        public var recall: Double
         /// The share of the other texts that are found too.
         public var falseAlarms: Double
+
+        private enum CodingKeys: String, CodingKey {
+            case area
+            // The name in stored probes.
+            case recall = "found"
+            case falseAlarms
+        }
     }
 
     /// Identifies the weights of the model.
@@ -113,7 +120,7 @@ public struct LanguageModelProbe: Sendable, Codable, Equatable {
         self.layer = layers[chosen.place]
         self.threshold = threshold
         quality = Quality(
-            area: chosen.area, found: Double(found) / Double(labels.count { $0 }),
+            area: chosen.area, recall: Double(found) / Double(labels.count { $0 }),
             falseAlarms: Double(negative.count { $0 >= threshold }) / Double(max(1, negative.count)))
         weights = model.weights.map { Float($0) }
         bias = model.bias

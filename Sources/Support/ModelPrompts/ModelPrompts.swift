@@ -31,7 +31,7 @@ extension ModelPrompts {
         return "\(before)\(text)\n\n\(task) \(length(words: words))"
     }
 
-    /// A wish for a length. Models count words better than sentences.
+    /// Asks for a length. Models count words better than sentences.
     public static func length(words: Int) -> String { "Answer in about \(max(1, words)) words." }
 
     /// The instructions of a session that takes notes on a conversation.
@@ -205,9 +205,9 @@ extension ModelPrompts {
     public static let recallHeading = "Said earlier in this conversation:"
     /// The line between what was said earlier and the prompt.
     public static let recallFooting = "Said now:"
-    /// Text carried over from turns that are no longer in the context, and the answer to it.
+    /// The notes of turns that are no longer in the context, and the answer to them.
     public static let carriedHeading = "Quoted from earlier:\n"
-    /// The answer to carried text.
+    /// The answer to the notes.
     public static let carriedAnswer = "Noted."
 }
 

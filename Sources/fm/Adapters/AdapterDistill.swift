@@ -1,4 +1,5 @@
 import ArgumentParser
+import EvaluationCore
 import Files
 import Foundation
 import FoundationModels
@@ -154,14 +155,14 @@ extension Adapter {
         }
 
         private func answer(
-            _ items: [Item], _ done: Int, _ responseFormat: ResponseFormat?, _ requirements: EvalSample?,
+            _ items: [Item], _ done: Int, _ responseFormat: ResponseFormat?, _ requirements: EvaluationDataSet.Sample?,
             _ choice: ModelChoice, _ url: URL, _ state: URL
         ) async throws {
             let request = format.request(for: responseFormat).map { "\n\n" + $0 } ?? ""
             let line = ProgressLine("Answering", total: items.count, done: done)
             var written = try Self.rowCount(url)
             let model = choice.systemModel(guardrails: .permissiveContentTransformations)
-            let checks = EvalChecks(judge: choice.systemModel())
+            let judge = choice.systemModel()
             for (index, item) in items.enumerated().dropFirst(done) {
                 try Task.checkCancellation()
                 let session = LanguageModelSession(model: model, instructions: item.instructions)
@@ -180,7 +181,7 @@ extension Adapter {
                     // Refused, too long, or in a language that the teacher does not know: not learned.
                 }
                 // The mark comes first: after a kill between the two, its size says whether the row is there.
-                if let text, !text.isEmpty, try await Self.passes(requirements, item, text, checks) {
+                if let text, !text.isEmpty, try await Self.passes(requirements, item, text, judge) {
                     try append("\(index + 1) \(fileSize(url) ?? 0)\n", to: state)
                     try append(row(item, request, text) + "\n", to: url)
                     written += 1
@@ -195,7 +196,7 @@ extension Adapter {
         }
 
         /// A row of an evaluation with the requirements of the filter; nil without one.
-        private func requirements() throws -> EvalSample? {
+        private func requirements() throws -> EvaluationDataSet.Sample? {
             guard let filter else { return nil }
             // Whatever is wrong with it, the message is the same.
             guard let value = try? JSONParser.parse(filter), case .object(let members) = value else {
@@ -206,17 +207,17 @@ extension Adapter {
                 throw ValidationError("--filter has “\(other.name)”: use \(allowed.joined(separator: ", ")).")
             }
             let row = JSONValue.object(members + [.init("prompt", .string("?"))])
-            do { return try EvalSample.read(Data(row.bytes), name: "--filter")[0] } catch {
+            do { return try EvaluationDataSet(Data(row.bytes), name: "--filter").samples[0] } catch {
                 throw ValidationError("\(error)")
             }
         }
 
         private static func passes(
-            _ requirements: EvalSample?, _ item: Item, _ text: String, _ checks: EvalChecks
+            _ requirements: EvaluationDataSet.Sample?, _ item: Item, _ text: String, _ judge: SystemLanguageModel
         ) async throws -> Bool {
             guard var sample = requirements else { return true }
             sample.prompt = item.prompt
-            return try await checks.results(for: sample, EvalAnswer(prompt: item.prompt, text: text)).allSatisfy(\.passes)
+            return try await sample.accepts(text, judge: judge)
         }
 
         private func row(_ item: Item, _ request: String, _ answer: String) -> String {

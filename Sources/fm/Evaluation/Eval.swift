@@ -4,11 +4,10 @@ import EvaluationCore
 import Files
 import Foundation
 import FoundationModels
-import FoundationModelsGGUF
 import Inference
 import InstalledModels
+import ProcessSettings
 import Safety
-import Synchronization
 
 struct Eval: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
@@ -81,14 +80,7 @@ struct Eval: AsyncParsableCommand {
     @Option(help: ArgumentHelp("An earlier run to compare with.", valueName: "file"))
     var compare: String?
 
-    @Option(name: [.short, .long], help: ArgumentHelp("An installed model or a GGUF file.", valueName: "name"))
-    var model: String?
-
-    @Option(
-        help: ArgumentHelp(
-            "An adapter of the model: a file, a name of “fm adapter list”, or none (default: the one in use).", valueName: "file")
-    )
-    var adapter: String?
+    @OptionGroup var modelFlags: ModelFlags
 
     @Option(
         help: ArgumentHelp("The model that judges answers and arguments (default: the model under test).", valueName: "name"))
@@ -156,37 +148,28 @@ struct Eval: AsyncParsableCommand {
 
     func run() async throws {
         if riskTemplate { return try Output().write(Self.template) }
-        do {
-            let report = try await report()
-            try write(report)
-            if !report.isPassed { throw ExitCode(1) }
-        } catch let error as EvalError {
-            Message.say("fm: \(error.description)")
-            throw ExitCode(error.code)
-        }
+        let report = try await report()
+        try write(report)
+        if !report.isPassed { throw CommandFailure() }
     }
 
-    private func data() throws -> (name: String, data: Data) {
-        guard let file else { return ("safety prompts", Data(PackageResources.safety_jsonl)) }
-        return (file == "-" ? "standard input" : URL(filePath: file).lastPathComponent, try EvalFile.data(file))
+    private func dataSet() throws -> EvaluationDataSet {
+        guard let file else { return try EvaluationDataSet(Data(PackageResources.safety_jsonl), name: "safety prompts") }
+        return try EvaluationDataSet(
+            try EvalFile.data(file), name: file == "-" ? "standard input" : URL(filePath: file).lastPathComponent)
     }
 
     private var runFile: String {
         run ?? file.map { URL(filePath: $0).deletingPathExtension().path + ".run.jsonl" } ?? "safety.run.jsonl"
     }
 
-    private func report() async throws -> EvalReport {
-        let (name, data) = try data()
-        let samples = try EvalSample.read(data, name: name)
+    private func report() async throws -> EvaluationReport {
+        let dataSet = try dataSet()
         // A long run must not end with a report that cannot be written.
         try EvalFile.check(
             outputs: [junit, html].compactMap { $0 }, inputs: [file, runFile, compare, risks].compactMap { $0 } + denyList)
         let risksText = try risks.map { try EvalFile.text($0) }
-        let before = try compare.map { path in
-            let (header, entries, _) = try EvalRun.read(URL(filePath: path))
-            guard let header else { throw EvalError("\(path) does not contain a run of “fm eval”.") }
-            return (header: header, entries: entries)
-        }
+        let before = try compare.map { try EvaluationResult(contentsOfRun: URL(filePath: $0)) }
         let store = DenyListStore()
         var denyListData: [Data] = []
         for path in denyList {
@@ -195,87 +178,72 @@ struct Eval: AsyncParsableCommand {
                 // Lists in different folders may have the same file name.
                 try await store.load(from: URL(filePath: path), name: URL(filePath: path).path)
             } catch {
-                throw EvalError("“\(path)”: \(error.localizedDescription)")
+                throw CommandFailure("“\(path)”: \(error.localizedDescription)", code: .wrongUsage)
             }
         }
-        let judge = try judge.map { try ModelChoice.path(of: $0) }
-        let choice = try ModelChoice(model: model, adapter: adapter)
+        var options = EvaluationDataSet.Options()
+        options.instructions = instructions
+        options.seeds = seeds?.split(separator: ",").compactMap { UInt64($0) } ?? []
+        options.temperature = temperature
+        options.maximumResponseTokens = maxTokens
         let embedder = GGUFEmbeddingModel.default
-        let needsEmbedder = samples.contains(where: \.needsEmbedder)
-        if needsEmbedder, !embedder.isAvailable {
-            throw EvalError("“similarity” needs the embedder: fm model pull embedder")
+        if dataSet.needsEmbedder {
+            if !embedder.isAvailable {
+                throw CommandFailure("“similarity” needs the embedder: fm model pull embedder", code: .wrongUsage)
+            }
+            options.embedder = embedder
         }
+        let judgePath = try judge.map { try ModelChoice.path(of: $0) }
+        let choice = try modelFlags.choice()
         try choice.check()
-        var header = EvalRun.Header(
-            dataset: name, fingerprint: Self.fingerprint(data), model: Self.title(ofModel: choice.path),
-            settings: settings(denyListData), judge: judge.map { Self.title(ofModel: $0) },
-            embedder: needsEmbedder ? Self.title(ofModel: embedder.url.path) : nil,
-            screening: String(ScreeningVersion.fingerprint, radix: 16), program: FM.configuration.version)
-        header.adapter = choice.adapterName
-        header.contents = try Self.contents(choice, judge: judge, embedder: needsEmbedder ? embedder.url.path : nil)
-        let results = try EvalRun(URL(filePath: runFile), header)
-        let seeds: [UInt64?] = self.seeds.map { $0.split(separator: ",").map { UInt64($0) } } ?? [nil]
-        let runner = EvalRunner(
-            samples: samples, seeds: seeds, temperature: temperature, parallel: parallel,
-            checks: EvalChecks(
-                judge: SystemLanguageModel(file: judge ?? choice.path, adapter: judge == nil ? choice.adapter : nil),
-                embedder: embedder),
-            model: choice.systemModel(guardrails: guardrails.value), denyLists: store, instructions: instructions,
-            spotlighting: spotlight ? Spotlighting(key: "kmqzxw") : nil, maxTokens: maxTokens)
-        try await answer(runner, results, total: samples.count * seeds.count)
-        return EvalReport(
-            header: header, entries: results.entries,
-            comparison: before.map { EvalComparison(with: $0.header, before: $0.entries, after: results.entries) },
-            risks: risksText, minimum: minimum)
+        let model = choice.systemModel(guardrails: guardrails.value)
+        options.judge = judgePath.map { SystemLanguageModel(file: $0, adapter: nil) } ?? choice.systemModel()
+        options.supportsLocale = { model.supportsLocale($0) }
+        let embedderPath = dataSet.needsEmbedder ? embedder.url.path : nil
+        var info = [
+            "model": Self.title(ofModel: choice.path), "settings": settings(options, denyListData),
+            "screening": String(ScreeningVersion.fingerprint, radix: 16), "program": FM.configuration.version,
+        ]
+        info["judge"] = judgePath.map { Self.title(ofModel: $0) }
+        info["embedder"] = embedderPath.map { Self.title(ofModel: $0) }
+        info["adapter"] = choice.adapterName
+        let contents = try Self.contents(
+            ["model": choice.path, "judge": judgePath, "embedder": embedderPath].compactMapValues { $0 }, adapter: choice.adapter)
+        let feature = Feature(
+            model: GuardedLanguageModel(model, denyLists: store), instructions: instructions,
+            spotlighting: spotlight ? Spotlighting(key: "kmqzxw") : nil)
+        let result = try await LongWork.untilInterrupted("Stopped. The same command continues.") {
+            [options, info, parallel, runFile] in
+            var line: ProgressLine?
+            defer { line?.end() }
+            let result = try await dataSet.run(
+                options: options, info: info, parallel: parallel, file: URL(filePath: runFile), fingerprints: contents,
+                progress: { Self.show($0, of: runFile, &line) }, prompt: feature.prompt, session: feature.session)
+            if line == nil {
+                let date = result.lastStart ?? ""
+                Message.say("Complete: results of \(date) from \(runFile). To run again, remove it or give another --run.")
+            }
+            return result
+        }
+        return EvaluationReport(result, comparedWith: before, risks: risksText, minimum: minimum)
     }
 
-    /// Answers what the run does not contain yet.
-    private func answer(_ runner: EvalRunner, _ results: EvalRun, total: Int) async throws {
-        let known = results.entries.count
-        if known == total {
-            let date = EvalRun.date(of: results.entries) ?? ""
-            Message.say("Complete: results of \(date) from \(runFile). To run again, remove it or give another --run.")
-            return
-        }
-        if known > 0 { Message.say("Continuing \(runFile): \(known) of \(total) results are there.") }
-        let line = ProgressLine("Evaluating", total: total, done: known)
-        let request = Task {
-            try await runner.run(results) { _ in
-                let entries = results.entries
-                line.show(entries.count, text: "\(entries.count) of \(total), \(entries.count { !$0.passes }) failed")
+    private static func show(_ progress: EvaluationProgress, of file: String, _ line: inout ProgressLine?) {
+        if progress.latest != nil {
+            line?.show(progress.completed, text: "\(progress.completed) of \(progress.total), \(progress.failed) failed")
+        } else if progress.continued < progress.total {
+            if progress.continued > 0 {
+                Message.say("Continuing \(file): \(progress.continued) of \(progress.total) results are there.")
             }
+            line = ProgressLine("Evaluating", total: progress.total, done: progress.continued)
         }
-        let interrupt = Interrupt { request.cancel() }
-        defer { interrupt.stop() }
-        do {
-            try await request.value
-            line.end()
-        } catch {
-            line.end()
-            if interrupt.happened {
-                Message.say("Stopped. The same command continues.")
-                throw ExitCode(130)
-            }
-            if error is EvalError { throw error }
-            throw ExitMessage.exit(for: error)
-        }
-    }
-
-    /// FNV-1a: another data set is a mistake, not an attack.
-    private static func fingerprint(_ data: Data) -> String {
-        String(FNV.hash(data), radix: 16)
     }
 
     /// Fingerprints of the files that answers and checks depend on.
-    private static func contents(_ model: ModelChoice, judge: String?, embedder: String?) throws -> [String: String] {
-        let models = ["model": model.path, "judge": judge, "embedder": embedder].compactMapValues { $0 }
-        do {
-            var contents = try models.mapValues { try GGUFFile(path: $0).fingerprint() }
-            contents["adapter"] = try model.adapter.map { fingerprint(try EvalFile.bytes($0)) }
-            return contents
-        } catch let error as ModelError {
-            throw Model.fail(error)
-        }
+    private static func contents(_ models: [String: String], adapter: String?) throws -> [String: String] {
+        var contents = try models.mapValues { try GGUFFile(path: $0).fingerprint() }
+        contents["adapter"] = try adapter.map { String(FNV.hash(try EvalFile.bytes($0)), radix: 16) }
+        return contents
     }
 
     /// The name and size of a model's file, for people.
@@ -286,25 +254,23 @@ struct Eval: AsyncParsableCommand {
     }
 
     /// What changes the answers; a run continues only with the same.
-    private func settings(_ denyLists: [Data]) -> String {
-        var parts = [seeds.map { "seeds \($0)" } ?? "greedy", "at most \(maxTokens) tokens"]
-        if seeds != nil, temperature != 0.7 { parts.append("temperature \(temperature)") }
-        if let instructions { parts.append("instructions \(Self.fingerprint(Data(instructions.utf8)).prefix(8))") }
+    private func settings(_ options: EvaluationDataSet.Options, _ denyLists: [Data]) -> String {
+        var parts = options.summary
         if !denyLists.isEmpty {
-            parts.append("deny lists \(denyLists.map { Self.fingerprint($0).prefix(8) }.joined(separator: " "))")
+            parts.append("deny lists \(denyLists.map { String(FNV.hash($0), radix: 16).prefix(8) }.joined(separator: " "))")
         }
         if guardrails != .default { parts.append("guardrails \(guardrails.rawValue)") }
         if !spotlight { parts.append("documents not marked") }
-        if ProcessInfo.processInfo.environment["FM_CACHE_BITS"] == "8" { parts.append("a cache of 8 bits") }
+        if Setting.cacheBits.value == "8" { parts.append("a cache of 8 bits") }
         return parts.joined(separator: ", ")
     }
 
-    private func write(_ report: EvalReport) throws {
+    private func write(_ report: EvaluationReport) throws {
         // The results are shown first: the files may fail.
-        try Output().write(json ? try report.json() : report.text)
-        for (path, text) in [(junit, report.junit), (html, report.html)] {
+        try Output().write(json ? String(decoding: try report.json(), as: UTF8.self) : report.text)
+        for (path, text) in [(junit, report.junitXML), (html, report.html)] {
             guard let path else { continue }
-            try EvalFile.write(text, to: path)
+            try OutputFile.write(Data(text.utf8), to: path)
             Message.say("Written to \(path).")
         }
     }
@@ -317,4 +283,24 @@ struct Eval: AsyncParsableCommand {
         | … | … | … | low, medium or high | … | … |
 
         """
+}
+
+/// What is tested: a model with its guardrails and deny lists, and documents that may be marked as data.
+private struct Feature: Sendable {
+    var model: GuardedLanguageModel<SystemLanguageModel>
+    var instructions: String?
+    var spotlighting: Spotlighting?
+
+    @Sendable func prompt(of sample: EvaluationDataSet.Sample) -> String {
+        guard let context = sample.context, let spotlighting else { return sample.fullPrompt }
+        return spotlighting.prompt(sample.prompt, about: context)
+    }
+
+    @Sendable func session(for sample: EvaluationDataSet.Sample) throws -> LanguageModelSession {
+        var instructions = sample.instructions ?? instructions
+        if sample.context != nil, let spotlighting {
+            instructions = [instructions, spotlighting.instructions].compactMap { $0 }.joined(separator: "\n")
+        }
+        return try sample.session(on: model, instructions: instructions) { [spotlighting] in spotlighting?.marked($0) ?? $0 }
+    }
 }

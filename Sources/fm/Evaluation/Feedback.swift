@@ -1,8 +1,7 @@
 import ArgumentParser
+import EvaluationCore
 import Foundation
 import FoundationModels
-import Inference
-internal import JSON
 import InstalledModels
 import Reports
 
@@ -30,33 +29,28 @@ struct Feedback: ParsableCommand {
     var tests: String?
 
     func run() throws {
-        do { try show() } catch let error as EvalError {
-            Message.say("fm: \(error.description)")
-            throw ExitCode(error.code)
-        }
-    }
-
-    private func show() throws {
         let paths = files.isEmpty ? [FeedbackFile.url.path] : files
         if files.isEmpty, !FileManager.default.fileExists(atPath: paths[0]) {
             Message.say("There is no feedback yet. In “fm chat”, /good and /bad rate the last answer.")
             return
         }
-        let reports = try paths.flatMap { try FeedbackFile.reports(in: try EvalFile.data($0), name: $0) }
+        let reports = try paths.flatMap { try FeedbackReport.reports(in: try EvalFile.data($0), name: $0) }
         if reports.isEmpty {
             Message.say("There is no feedback in \(paths.joined(separator: ", ")).")
             return
         }
         if let tests {
             try EvalFile.check(outputs: [tests], inputs: paths)
-            let lines = try reports.compactMap { try $0.report.test() }
-            try EvalFile.write(lines.map { $0 + "\n" }.joined(), to: tests)
+            let lines = try reports.compactMap { try $0.report.sampleLine() }
+            try OutputFile.write(Data(lines.map { $0 + "\n" }.joined().utf8), to: tests)
             Message.say(
-                "With a better answer: \(lines.count) of \(EvalReport.count(reports.count, "report")). Written to \(tests).")
+                "With a better answer: \(lines.count) of \(Self.count(reports.count)). Written to \(tests).")
             return
         }
         try Output().write(json ? reports.map { $0.json + "\n" }.joined() : Self.text(reports.map(\.report)))
     }
+
+    private static func count(_ reports: Int) -> String { "\(reports) report\(reports == 1 ? "" : "s")" }
 
     private static func text(_ reports: [FeedbackReport]) -> String {
         var lines: [String] = []
@@ -71,40 +65,14 @@ struct Feedback: ParsableCommand {
         let ratings = Dictionary(reports.map { ($0.sentiment ?? "no rating", 1) }, uniquingKeysWith: +)
         let issues = Dictionary(reports.flatMap(\.issues).map { ($0.category, 1) }, uniquingKeysWith: +)
         let counts = (ratings.sorted { $0.key < $1.key } + issues.sorted { $0.key < $1.key }).map { "\($0.value) \($0.key)" }
-        lines.append("\(EvalReport.count(reports.count, "report")): \(counts.joined(separator: ", "))")
+        lines.append("\(Self.count(reports.count)): \(counts.joined(separator: ", "))")
         // Texts of other programs and of models may contain sequences that control terminals.
         return TerminalText.safe(lines.joined(separator: "\n")) + "\n"
     }
 }
 
-extension FeedbackReport {
-    var prompt: String? {
-        transcript.compactMap { if case .prompt(let prompt) = $0 { prompt.segments.modelText } else { nil } }.last
-    }
-    var answer: String? { Self.response(of: transcript) }
-    var better: String? { desiredOutput.flatMap { Self.response(of: $0) } }
-
-    private static func response(of transcript: Transcript) -> String? {
-        transcript.compactMap { if case .response(let response) = $0 { response.segments.modelText } else { nil } }.last
-    }
-
-    /// The report as a sample for “fm eval”; nil without a better answer.
-    func test() throws -> String? {
-        struct Sample: Encodable { var prompt: String, expected: String, instructions: String? }
-        guard let prompt, let better else { return nil }
-        let instructions = transcript.compactMap { entry -> String? in
-            if case .instructions(let instructions) = entry { instructions.segments.modelText } else { nil }
-        }.first
-        let encoder = JSONEncoder()
-        encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
-        return String(
-            decoding: try encoder.encode(Sample(prompt: prompt, expected: better, instructions: instructions)), as: UTF8.self)
-    }
-}
-
-/// Reports one after the other, with or without line ends between them.
+/// The feedback collected in `fm chat`.
 enum FeedbackFile {
-    /// The feedback collected in `fm chat`.
     static var url: URL { ModelStore.directory.deletingLastPathComponent().appending(path: "feedback.jsonl") }
 
     /// Adds a report.
@@ -119,60 +87,6 @@ enum FeedbackFile {
         let file = FileHandle(fileDescriptor: descriptor, closeOnDealloc: true)
         try file.write(contentsOf: report + [0x0A])
         try file.close()
-    }
-
-    /// - Throws: ``EvalError`` with the number or the line of a report that is not one.
-    static func reports(in data: Data, name: String) throws -> [(report: FeedbackReport, json: String)] {
-        if String(validating: data, as: UTF8.self) == nil { throw EvalError("“\(name)” is not UTF-8 text.") }
-        return try objects(in: data).enumerated().map { index, object in
-            // This parser says where a mistake is. Its lines begin with the object.
-            do { _ = try JSONParser.parse(object) } catch let error as JSONSyntaxError {
-                let line = data.prefix(upTo: object.startIndex).count { $0 == UInt8(ascii: "\n") } + error.line
-                throw EvalError(
-                    "“\(name)” is not feedback: line \(line) is not valid JSON at column \(error.column): \(error.reason).")
-            }
-            // The report as it was written, on one line.
-            let json = String(decoding: object, as: UTF8.self).split(whereSeparator: \.isNewline).joined(separator: " ")
-            do { return (try JSONDecoder().decode(FeedbackReport.self, from: Data(object)), json) } catch {
-                throw EvalError("“\(name)” is not feedback: in report \(index + 1), \(EvalError.reason(error)).")
-            }
-        }
-    }
-
-    /// The JSON objects of a text, with the indices of the text; what is between them is a part of the next one, so that it is not
-    /// overlooked.
-    private static func objects(in data: Data) -> [Data] {
-        var objects: [Data] = []
-        var depth = 0
-        var isString = false
-        var isEscaped = false
-        var start = data.startIndex
-        for (index, byte) in zip(data.indices, data) {
-            if isString {
-                if isEscaped {
-                    isEscaped = false
-                } else if byte == UInt8(ascii: "\\") {
-                    isEscaped = true
-                } else if byte == UInt8(ascii: "\"") {
-                    isString = false
-                }
-                continue
-            }
-            switch byte {
-            case UInt8(ascii: "\""): isString = true
-            case UInt8(ascii: "{"): depth += 1
-            case UInt8(ascii: "}"):
-                depth -= 1
-                if depth == 0 {
-                    objects.append(data[start...index])
-                    start = index + 1
-                }
-            default: break
-            }
-        }
-        let rest = data[start...]
-        if !rest.allSatisfy({ [0x20, 0x09, 0x0A, 0x0D].contains($0) }) { objects.append(rest) }
-        return objects
     }
 }
 
@@ -210,7 +124,7 @@ struct ChatExchange {
 
     /// Rates the answer with a command of the chat: `/good`, `/bad CATEGORY WHY`, `/better CATEGORY: TEXT`, and returns the report.
     ///
-    /// - Throws: ``EvalError`` with what is missing.
+    /// - Throws: ``CommandFailure`` with what is missing.
     func report(_ command: String, _ argument: String) throws -> Data {
         let session = LanguageModelSession(model: SystemLanguageModel.default, transcript: transcript)
         switch command {
@@ -218,11 +132,13 @@ struct ChatExchange {
         case "/better":
             // Without the colon, the word may be the beginning of the better answer.
             let (category, text) = Self.category(in: argument, needsColon: true).map { ($0, $1) } ?? (nil, argument)
-            if text.isEmpty { throw EvalError("Write the better answer after /better.") }
+            if text.isEmpty { throw CommandFailure("Write the better answer after /better.", code: .wrongUsage) }
             return session.logFeedbackAttachment(
                 sentiment: .negative, issues: category.map { [.init(category: $0)] } ?? [], desiredResponseText: text)
         default:
-            if argument.isEmpty { throw EvalError("Write why after /bad, or one of: \(Self.categories).") }
+            if argument.isEmpty {
+                throw CommandFailure("Write why after /bad, or one of: \(Self.categories).", code: .wrongUsage)
+            }
             let (category, why) = Self.category(in: argument, needsColon: false) ?? (.unhelpful, argument)
             return session.logFeedbackAttachment(
                 sentiment: .negative, issues: [.init(category: category, explanation: why.isEmpty ? nil : why)])
@@ -233,7 +149,7 @@ struct ChatExchange {
     func rate(_ command: String, _ argument: String) -> String {
         do {
             try FeedbackFile.append(try report(command, argument))
-        } catch let error as EvalError {
+        } catch let error as CommandFailure {
             return error.description
         } catch {
             return "The feedback cannot be saved: \(error.localizedDescription)"

@@ -63,10 +63,10 @@ struct ModelChoice: Hashable {
 
     /// Checks that the model and the adapter can be used. What a request would say of their files comes before other work.
     ///
-    /// - Throws: The exit code for “no usable model”, after saying what is wrong.
+    /// - Throws: What a request would throw.
     func check() throws {
         func failure(_ description: String) -> any Error {
-            ExitMessage.exit(for: SystemLanguageModel.Error.assetsUnavailable(.init(debugDescription: description)))
+            SystemLanguageModel.Error.assetsUnavailable(.init(debugDescription: description))
         }
         guard FileManager.default.fileExists(atPath: path) else { throw failure("There is no model at \(path).") }
         do { _ = try ModelSummary(path: path) } catch {
@@ -83,10 +83,8 @@ struct ModelChoice: Hashable {
     /// - Throws: As ``check()``.
     func identity() throws -> [String] {
         try check()
-        do {
-            let model = try GGUFFile(path: path).fingerprint()
-            return [model] + (try adapter.map { ["\(FNV.hash(try TextFile.bytes($0)))"] } ?? [])
-        } catch let error as ModelError { throw Model.fail(error) }
+        let model = try GGUFFile(path: path).fingerprint()
+        return [model] + (try adapter.map { ["\(FNV.hash(try TextFile.bytes($0)))"] } ?? [])
     }
 
     /// The name of the adapter for people; nil if there is none.
@@ -94,13 +92,10 @@ struct ModelChoice: Hashable {
 
     /// The file of a model that is named for one use.
     ///
-    /// - Throws: The exit code for “no usable model”, after saying what to do.
+    /// - Throws: ``CommandFailure`` with what to do.
     static func path(of name: String) throws -> String {
         let path = ModelStore.path(of: name)
-        guard FileManager.default.fileExists(atPath: path) else {
-            Message.say("fm: \(missing(name))")
-            throw ExitCode(3)
-        }
+        guard FileManager.default.fileExists(atPath: path) else { throw CommandFailure(missing(name), code: .noModel) }
         return path
     }
 

@@ -1,3 +1,4 @@
+import EvaluationCore
 import Foundation
 
 /// A prompt of a text file or of a data set.
@@ -8,8 +9,8 @@ struct PlayPrompt: Hashable {
     /// The prompts of a file: separated by lines of `---`, or one in each line of a data set.
     static func read(_ data: Data, name: String) throws -> [PlayPrompt] {
         if name.hasSuffix(".jsonl") {
-            return try EvalSample.read(data, name: name).map {
-                PlayPrompt(instructions: $0.instructions, text: $0.fullPrompt())
+            return try EvaluationDataSet(data, name: name).samples.map {
+                PlayPrompt(instructions: $0.instructions, text: $0.fullPrompt)
             }
         }
         guard let text = String(validating: data, as: UTF8.self) else {

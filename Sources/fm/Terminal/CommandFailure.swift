@@ -1,6 +1,7 @@
 import ArgumentParser
 import ContextKit
 import Embeddings
+import EvaluationCore
 import Foundation
 import FoundationModels
 import FoundationModelsInstallation
@@ -59,8 +60,7 @@ struct CommandFailure: Error, Equatable, CustomStringConvertible {
     init(_ error: any Error) {
         switch error {
         case let failure as CommandFailure: self = failure
-        case let code as ExitCode: self.init(code: Code(rawValue: code.rawValue) ?? .failed)
-        case let error as EvalError: self.init(error.description, code: Code(rawValue: error.code) ?? .failed)
+        case let error as EvaluationDataError: self.init(error)
         case let error as ValidationError: self.init(error.message, code: .wrongUsage)
         case is CancellationError, ModelError.cancelled, TrainingError.cancelled: self.init(code: .interrupted)
         case LanguageModelError.contextSizeExceeded(let context):

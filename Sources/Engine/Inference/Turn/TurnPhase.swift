@@ -34,7 +34,7 @@ struct TurnPhase {
     var bannedFirstTokens: [TokenID] = []
     /// Tools that are called if the text begins with a call of them.
     var callableTools: [String] = []
-    /// If the first token is one of these with at least this probability, the phase ends with a wish to call, or begins with the
+    /// If the first token is one of these with at least this probability, the phase ends with a decision to call, or begins with the
     /// most probable of `fences`: a block of code may be a call or an answer, which its text shows. Otherwise none of these can be
     /// the first token.
     var callTokens: (tokens: [TokenID], fences: Set<TokenID>, minimum: Double)?

@@ -1,7 +1,7 @@
-import Foundation
+internal import Foundation
 
 /// The risks of a feature: a table in Markdown, with the results of the classes that test them.
-struct EvalRisks {
+struct RiskTable {
     /// The text around the table.
     let before: String
     let after: String
@@ -9,7 +9,7 @@ struct EvalRisks {
     let columns: [String]
     let rows: [[String]]
 
-    init(_ text: String, _ classes: [EvalReport.Line]) {
+    init(_ text: String, _ classes: [EvaluationReport.Share]) {
         let lines = text.split(omittingEmptySubsequences: false, whereSeparator: \.isNewline)
         // The second line of a table consists of dashes.
         let start = lines.indices.dropLast().first { index in
@@ -49,7 +49,7 @@ struct EvalRisks {
     }
 
     /// The results of the classes that a cell names, such as: class "unsafe".
-    private static func result(_ cell: String, _ classes: [EvalReport.Line]) -> String {
+    private static func result(_ cell: String, _ classes: [EvaluationReport.Share]) -> String {
         cell.matches(of: /class ["“'`]([^"”'`]+)["”'`]/).map { match in
             let name = match.1
             guard let line = classes.first(where: { $0.name == name }) else { return "there is no class “\(name)” in this run" }

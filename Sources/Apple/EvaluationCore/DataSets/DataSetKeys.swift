@@ -1,9 +1,8 @@
-import Foundation
 internal import JSON
 
 /// The keys of data sets. A key that does not exist is a check that is not made.
-enum EvalKeys {
-    private static let sample = Set(EvalSample.CodingKeys.allCases.map(\.rawValue) + ["schema"])
+enum DataSetKeys {
+    private static let sample = Set(EvaluationDataSet.Sample.CodingKeys.allCases.map(\.rawValue) + ["schema"])
     private static let tool: Set<String> = ["name", "description", "parameters", "output"]
     private static let calls: Set<String> = ["ordered", "unordered", "disallowed", "allowsAdditionalCalls"]
     private static let call: Set<String> = ["name", "arguments", "anyOrder"]
@@ -16,7 +15,7 @@ enum EvalKeys {
 
     /// Values of another type than they should have are left to the decoder.
     ///
-    /// - Throws: ``EvalError`` for a key that does not exist.
+    /// - Throws: `DataProblem.Text` for a key that does not exist.
     static func check(_ line: JSONValue) throws {
         try check(line, sample, "")
         for (index, tool) in items(line["tools"]) { try check(tool, Self.tool, "tools[\(index)]") }
@@ -35,7 +34,7 @@ enum EvalKeys {
             guard case .object(let kinds) = matcher else { continue }
             try check(matcher, Set(matchers.keys), place)
             guard kinds.count == 1, let kind = kinds.first, let keys = matchers[kind.name] else {
-                throw EvalError("“\(place)” must have one key, the kind of the condition; “fm eval --help” lists them")
+                throw DataProblem.Text("“\(place)” must have one key, the kind of the condition: \(list(matchers.keys))")
             }
             try check(kind.value, keys, "\(place).\(kind.name)")
         }
@@ -43,9 +42,11 @@ enum EvalKeys {
 
     private static func check(_ object: JSONValue, _ known: Set<String>, _ place: String) throws {
         guard case .object(let members) = object, let member = members.first(where: { !known.contains($0.name) }) else { return }
-        throw EvalError(
-            "there is no key “\(member.name)”\(place.isEmpty ? "" : " in “\(place)”"); “fm eval --help” lists the keys")
+        throw DataProblem.Text(
+            "there is no key “\(member.name)”\(place.isEmpty ? "" : " in “\(place)”"); the keys are \(list(known))")
     }
+
+    private static func list(_ names: some Sequence<String>) -> String { names.sorted().joined(separator: ", ") }
 
     private static func items(_ value: JSONValue?) -> [(Int, JSONValue)] {
         guard case .array(let items)? = value else { return [] }

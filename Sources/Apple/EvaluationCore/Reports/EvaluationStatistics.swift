@@ -1,7 +1,7 @@
-import Foundation
+internal import Foundation
 
 /// Shares with their uncertainty.
-enum EvalStatistics {
+enum EvaluationStatistics {
     /// The 95 % confidence interval of a share (Wilson 1927).
     static func interval(_ passed: Double, of count: Int) -> ClosedRange<Double> {
         guard count > 0 else { return 0...1 }

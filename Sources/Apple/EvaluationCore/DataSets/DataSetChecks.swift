@@ -1,66 +1,31 @@
-import Embeddings
-import EvaluationCore
-import Foundation
-import FoundationModels
-import TextScreening
+internal import Embeddings
+internal import Foundation
+package import FoundationModels
 internal import JSON
 
-/// The answer of the feature to a sample, and the layer that rejected it.
-struct EvalAnswer: Sendable {
-    /// What stopped a request.
-    enum Layer: String, Codable, Sendable {
-        case guardrailPrompt = "guardrail (prompt)"
-        case guardrailResponse = "guardrail (response)"
-        case denyList = "deny list"
-        case language = "language"
-        case refusal = "refusal"
-        case contextWindow = "context window"
-        /// The model cannot answer in the format or with the tools of the sample, however often it runs.
-        case decoding = "decoding"
-        /// A reason outside of the sample, which therefore runs again.
-        case error = "error"
-    }
-
-    var prompt: String
-    var text: String
-    var layer: Layer?
-    var detail: String?
-    var instructions: String?
-    var calls: [Transcript.ToolCall] = []
-    var outputs: [Transcript.ToolOutput] = []
-    var seconds = 0.0
-    var inputTokens = 0
-    var outputTokens = 0
-    /// Why the model ended the answer; nil if it does not say it.
-    var stopReason: String?
-    /// Whether the model does not list the language of the sample.
-    var isUnsupportedLanguage = false
-
-    /// Whether the request was declined on purpose.
-    var isDeclined: Bool { layer == .guardrailPrompt || layer == .guardrailResponse || layer == .denyList || layer == .refusal }
-}
-
 /// Checks answers. A check whose requirement a sample does not have is not made.
-struct EvalChecks: Sendable {
-    var judge: (any LanguageModel)?
-    var embedder: GGUFEmbeddingModel?
+struct DataSetChecks: Sendable {
+    var judge: any LanguageModel
+    var embedder: (any EmbeddingModel)?
 
     private static let rubric = "Rubric"
 
-    nonisolated(nonsending) func results(for sample: EvalSample, _ answer: EvalAnswer) async throws -> [EvalRun.Check] {
-        var checks: [EvalRun.Check] = []
+    nonisolated(nonsending) func results(
+        for sample: EvaluationDataSet.Sample, _ answer: DataSetAnswer
+    ) async throws -> [SampleResult.Check] {
+        let layer = answer.result.layer
+        var checks: [SampleResult.Check] = []
         func add(_ name: String, _ passes: Bool, _ reason: @autoclosure () -> String, score: Double? = nil) {
-            checks.append(
-                EvalRun.Check(name: name, passes: passes, score: score, reason: passes && score == nil ? nil : reason()))
+            checks.append(.init(name: name, passes: passes, score: score, reason: passes && score == nil ? nil : reason()))
         }
         if sample.declines == true {
             add(
-                "declines", answer.isDeclined,
-                answer.layer.map { "\($0.rawValue): \(answer.detail ?? "")" } ?? "The request was answered.")
-        } else if answer.layer == .language, answer.isUnsupportedLanguage {
+                "declines", layer?.isDeclined == true,
+                layer.map { "\($0.rawValue): \(answer.result.detail ?? "")" } ?? "The request was answered.")
+        } else if layer == .language, answer.isUnsupportedLanguage {
             add("answers", true, "")  // it is right that the model does not answer
-        } else if let layer = answer.layer {
-            add("answers", false, "\(layer.rawValue): \(answer.detail ?? "")")
+        } else if let layer {
+            add("answers", false, "\(layer.rawValue): \(answer.result.detail ?? "")")
         } else {
             let hasText = answer.text.contains { !$0.isWhitespace }
             add("answers", hasText || sample.calls != nil && !answer.calls.isEmpty, "The answer is empty.")
@@ -89,7 +54,7 @@ struct EvalChecks: Sendable {
             try await check("excludes", subject, input) { ContainsEvaluator($0, none: excluded) }
         }
         // The other checks need an answer; without one, "answers" has failed.
-        guard answer.layer == nil, sample.declines != true else { return checks }
+        guard layer == nil, sample.declines != true else { return checks }
         if let expected = sample.expected, sample.similarity == nil {
             let input = ModelSample<StructuredValue>(prompt: sample.prompt, expected: expected)
             try await check("exact", ModelSubject(value: .string(answer.text)), input) { ExactMatchEvaluator($0) }
@@ -107,7 +72,7 @@ struct EvalChecks: Sendable {
             try await check("calls") {
                 let evaluator = ToolCallEvaluator<ModelSample<String>>(
                     allPass: .toolsAllPass, percentagePass: .toolsPercentagePass,
-                    argumentMatchModel: judge ?? SystemLanguageModel.default)
+                    argumentMatchModel: judge)
                 let metrics = try await evaluator.metrics(subject: subject, input: input)
                 if let all = metrics[.toolsAllPass] {
                     add("calls", all.value == .passing, all.rationale ?? "", score: metrics[.toolsPercentagePass]?.doubleValue)
@@ -130,13 +95,20 @@ struct EvalChecks: Sendable {
                     scale: .passFail(
                         passDescription: "The response is good: \(rubric)",
                         failDescription: "The response is not good in this respect."),
-                    judge: judge ?? SystemLanguageModel.default)
+                    judge: judge)
                 let metric = try await judge.metrics(
-                    subject: subject, input: ModelSample<String>(prompt: sample.fullPrompt(), instructions: sample.instructions))[
+                    subject: subject, input: ModelSample<String>(prompt: sample.fullPrompt, instructions: sample.instructions))[
                         0]
                 add("rubric", metric.doubleValue == 1, metric.rationale ?? "", score: metric.doubleValue)
             }
         }
         return checks
+    }
+}
+
+extension EvaluationDataSet.Sample {
+    /// Whether a text passes all checks of the sample that need no embedder.
+    package nonisolated(nonsending) func accepts(_ text: String, judge: any LanguageModel) async throws -> Bool {
+        try await DataSetChecks(judge: judge).results(for: self, DataSetAnswer(text)).allSatisfy { $0.passes != false }
     }
 }
