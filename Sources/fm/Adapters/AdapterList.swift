@@ -15,9 +15,9 @@ extension Adapter {
             if adapters.isEmpty { return print("There are no adapters in \(ModelStore.folder.adapters.path).") }
             let rows = adapters.map { adapter in
                 let model = adapter.problem == nil ? adapter.modelName ?? "any model of its shape" : "damaged"
-                return [adapter == chosen ? "*" : "", adapter.name, model]
+                return [(adapter == chosen ? "* " : "  ") + adapter.name, model]
             }
-            print(TerminalText.safe(TextTable([.left(), .left(), .left()], rows: rows).text()), terminator: "")
+            print(TerminalText.safe(TextTable([.left(), .left()], rows: rows).text()), terminator: "")
         }
     }
 }

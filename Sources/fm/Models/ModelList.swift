@@ -18,7 +18,7 @@ extension Model {
             let installation = ModelInstallation.default
             let models = installation.models
             let (current, embedder) = (ModelStore.defaultModelPath, ModelStore.embedderPath)
-            var table = TextTable([.left(), .left("name"), .right("size"), .right("memory"), .left("file")])
+            var table = TextTable([.left("  name"), .right("size"), .right("memory"), .left("file")])
             for model in models where model.kind == .language {
                 table.add(row(model.url.path == current, model.name, model.bytes, model.memory, model.url.lastPathComponent))
             }
@@ -36,7 +36,7 @@ extension Model {
                 return
             }
             print("\nAvailable with fm model pull NAME:")
-            var others = TextTable([.left(), .left("name"), .right("size"), .right("memory"), .left()])
+            var others = TextTable([.left("  name"), .right("size"), .right("memory"), .left()])
             let installed = Set(models.compactMap(\.catalogueEntry?.name))
             for model in installation.catalogue where !installed.contains(model.name) {
                 let note =
@@ -50,7 +50,7 @@ extension Model {
         }
 
         private func row(_ isCurrent: Bool, _ name: String, _ bytes: Int, _ memory: Int, _ text: String) -> [String] {
-            [isCurrent ? "*" : "", name, "\(bytes / 1_000_000) MB", "\(memory / 1_000_000) MB", text]
+            [(isCurrent ? "* " : "  ") + name, "\(bytes / 1_000_000) MB", "\(memory / 1_000_000) MB", text]
         }
     }
 }

@@ -77,7 +77,8 @@ struct CommandFailure: Error, Equatable, CustomStringConvertible {
         case SystemLanguageModel.Error.assetsUnavailable(let context):
             self.init(
                 context.debugDescription, code: .noModel,
-                advice: Self.advice("fm model pull", missing: ModelStore.defaultModelPath))
+                advice: context.debugDescription.contains(ModelStore.defaultModelPath)
+                    ? Self.advice("fm model pull", missing: ModelStore.defaultModelPath) : nil)
         case let error as EmbeddingError:
             self.init(
                 error.description, code: .noModel, advice: Self.advice("fm model pull embedder", missing: ModelStore.embedderPath)
