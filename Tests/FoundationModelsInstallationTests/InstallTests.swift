@@ -66,6 +66,13 @@ struct InstallTests {
         }
     }
 
+    @Test func `slashes in the name of a file lead to no other folder`() async throws {
+        for name in ["tiny-Q8_0.gguf", "other/tiny.gguf"] { try folder.publish("good/model/\(name)") }
+        let model = try await folder.install(folder.address("good/model/other%2F..%2Ftiny-Q8_0.gguf"))
+        #expect(model.url.path == folder.file("tiny-Q8_0.gguf").path)
+        #expect(try folder.names == ["tiny-Q8_0.gguf"])
+    }
+
     @Test func `two sources with files of one name neither replace nor continue each other`() async throws {
         try folder.publish("one/model/tiny-Q8_0.gguf")
         var different = TinyModel()
@@ -146,8 +153,9 @@ struct InstallTests {
     @Test(arguments: [
         ("none/model", "there is no such file or repository"), ("limited/model", "too many requests"),
         ("gated/model", "accept its terms"), ("broken/model", "could not be read"), ("empty/model", "no GGUF file"),
+        ("endless/model", "there is no such file or repository"), ("many/model", "more than 100000 files"),
     ]) func `errors say what is wrong`(name: String, words: String) async throws {
-        for owner in ["gated", "broken"] { try folder.publish("\(owner)/model/tiny-Q8_0.gguf") }
+        for owner in ["gated", "broken", "many"] { try folder.publish("\(owner)/model/tiny-Q8_0.gguf") }
         try folder.publish("empty/model/README.md", Array("# A model".utf8))
         #expect(try await folder.failure(of: name).contains(words))
         #expect(try folder.names.allSatisfy { !$0.hasSuffix(".gguf") })

@@ -71,12 +71,14 @@ struct Hub: Sendable {
     private func entries(in repository: String, revision: String) async throws -> [Entry] {
         var entries: [Entry] = []
         var page: String? = "\(endpoint)/api/models/\(repository)/tree/\(revision)?recursive=true"
-        while let address = page, entries.count < Self.maximumFiles {
+        while let address = page, entries.count <= Self.maximumFiles {
             let (part, next): ([Entry], URL?) = try await read(address, repository)
             entries += part
             // A page on another server is not requested.
             page = next.flatMap { $0.hasOrigin(of: downloader.hub) && !part.isEmpty ? $0.absoluteString : nil }
         }
+        // A page may be as long as the server likes.
+        guard entries.count <= Self.maximumFiles else { throw error(repository, "it has more than \(Self.maximumFiles) files") }
         guard entries.allSatisfy({ (0...Self.maximumBytes).contains($0.lfs?.size ?? $0.size ?? 0) }) else {
             throw error(repository, "the response of \(endpoint) has impossible sizes")
         }

@@ -72,8 +72,8 @@ struct Downloader: Sendable {
     func download(
         _ address: URL, into file: PartialFile, size: Int?, version: FileVersion, isPublished: Bool, report: ProgressReport?
     ) async throws {
-        if address.isFileURL { return try await copy(address, into: file, report: report) }
         if file.count > 0, file.count > size ?? .max || (!isPublished && version.tag == nil) { try file.restart() }
+        if address.isFileURL { return try await copy(address, into: file, report: report) }
         var (failures, furthest) = (0, file.count)
         while size == nil || file.count < size ?? 0 {
             var problem = "the connection was cut"
@@ -117,7 +117,7 @@ struct Downloader: Sendable {
         return request
     }
 
-    /// Copies a file of this machine. What an earlier call copied is continued.
+    /// Copies what the file lacks of a file of this machine.
     private func copy(_ source: URL, into file: PartialFile, report: ProgressReport?) async throws {
         try await onAnotherThread(cancellable: { check in
             do {
