@@ -4,7 +4,9 @@ internal import InstalledModels
 
 /// An adapter in the folder of an installation: a small file that teaches a model one task.
 public struct InstalledAdapter: Hashable, Identifiable, Sendable {
+    /// The name of its file, without the ending.
     public let name: String
+    /// The file.
     public let url: URL
     /// The name of the model that it was trained for; nil if the file does not say, or is damaged.
     public let modelName: String?
