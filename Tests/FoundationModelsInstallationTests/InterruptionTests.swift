@@ -126,7 +126,7 @@ struct InterruptionTests {
     /// The program may end while a complete file is written to the disk.
     @Test func `weights that only lack their name are completed`() async throws {
         let golden = URL(filePath: "Tests/InferenceTests/Golden/Import/qwen2")
-        for name in ["config.json", "tokenizer.json", "model.safetensors"] {
+        for name in ["config.json", "tokenizer.json", "tokenizer_config.json", "model.safetensors"] {
             try folder.publish("good/model/\(name)", Array(Data(contentsOf: golden.appendingPathComponent(name))))
         }
         guard case .repository(let repository, _) = try folder.request("good/model") else { throw CancellationError() }
