@@ -56,6 +56,8 @@ struct InstallTests {
         #expect(try await folder.failure(of: missing).contains("no file none.gguf"))
         // The size and checksum at another address are unknown, but the file must be a model.
         #expect(try await folder.failure(of: folder.address("good/model/page.gguf")).contains("not a GGUF file"))
+        // What arrives faster than it is written is in memory: not the whole of a large file.
+        #expect(try folder.requests.contains { $0.contains("page.gguf range=bytes=0-268435455") })
         #expect(throws: InstallationError.self) { try folder.request("http://example.org/model.txt") }
         #expect(try folder.names == ["tiny-Q8_0.gguf"])
         let own = try TemporaryFile(folder.model.bytes())
