@@ -75,6 +75,13 @@ struct InstallTests {
         #expect(try folder.names == ["tiny-Q8_0.gguf"])
     }
 
+    /// The time limit is for a search whose time grows with the square of the length.
+    @Test(.timeLimit(.minutes(1))) func `what a server says of the next page is read in one go`() async throws {
+        try folder.publish("links/model/tiny-Q8_0.gguf")
+        try await folder.install("links/model")
+        #expect(try folder.names == ["tiny-Q8_0.gguf"])
+    }
+
     @Test func `two sources with files of one name neither replace nor continue each other`() async throws {
         try folder.publish("one/model/tiny-Q8_0.gguf")
         var different = TinyModel()

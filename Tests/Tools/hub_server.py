@@ -24,6 +24,7 @@ Each request is recorded as a line of FOLDER/requests.txt. Owners:
     broken    lists its files in an invalid format
     many      lists more files than any repository has, in one page
     endless   404 with a text that does not end
+    links     has an address of the next page that is very long, and none
 """
 import hashlib, http.server, json, os, pathlib, re, shutil, sys, threading, urllib.parse
 
@@ -90,6 +91,8 @@ class Hub(Handler):
         headers = {}
         if len(entries) > start + 2:
             headers["Link"] = f'<http://127.0.0.1:{self.server.server_port}{url.path}?recursive=true&cursor={start + 2}>; rel="next"'
+        if owner == "links":
+            headers["Link"] = "<" * 60_000
         self.answer(200, json.dumps(entries[start : start + 2]).encode(), headers)
 
     def entry(self, owner, folder, path):

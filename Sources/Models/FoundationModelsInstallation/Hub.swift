@@ -142,7 +142,8 @@ struct Hub: Sendable {
 
     /// The quantisation in a name, such as `Q4_K_M` in `model-Q4_K_M`.
     private static func quantisationName(_ name: String) -> String? {
-        name.firstMatch(of: /(?:^|[-._\/])((?:UD-)?(?:I?Q\d\w*|F16|BF16|F32|MXFP4\w*|TQ\d_\d))$/.ignoresCase())
+        // At the end of a name, which may be as long as its server likes.
+        name.suffix(40).firstMatch(of: /(?:^|[-._\/])((?:UD-)?(?:I?Q\d\w*|F16|BF16|F32|MXFP4\w*|TQ\d_\d))$/.ignoresCase())
             .map { String($0.output.1).uppercased() }
     }
 

@@ -42,7 +42,7 @@ struct Downloader: Sendable {
             throw SourceError(HTTPFailure.words(response.statusCode, hasToken: hasToken(address)))
         }
         let link = response.value(forHTTPHeaderField: "Link") ?? ""
-        return (buffer.data, link.firstMatch(of: /<([^>]+)>;\s*rel="next"/).flatMap { URL(string: String($0.output.1)) })
+        return (buffer.data, link.firstMatch(of: /<([^<>]+)>;\s*rel="next"/).flatMap { URL(string: String($0.output.1)) })
     }
 
     /// Repeats what ends with a failure of the connection or of the server.
