@@ -128,7 +128,7 @@ struct InstallTests {
         let refused = try await folder.failure(of: "private/model")
         #expect(refused.contains("private/model") && refused.contains("set HF_TOKEN"), "\(refused)")
         #expect(try await folder.failure(of: "private/model", token: "guess").contains("HF_TOKEN is not valid"))
-        try await folder.install("private/model", token: "secret")
+        try await folder.install("private/model", token: "secret\n")
         #expect(try folder.names == ["tiny-Q8_0.gguf"])
         #expect(try folder.requests.contains { $0.hasPrefix("hub") && $0.hasSuffix("authorization=Bearer secret") })
         #expect(try folder.requests.filter { $0.hasPrefix("cdn") }.allSatisfy { $0.hasSuffix("authorization=None") })

@@ -105,7 +105,7 @@ final class InstallationDisplay: Sendable {
 
     private func show(_ progress: InstallationProgress) {
         state.withLock { state in
-            // What is downloaded first may say how much there is.
+            // The first files of a repository say how large the others are.
             let isNew = state.phase != progress.phase
             if isNew || state.totalBytes != progress.totalBytes {
                 (state.phase, state.totalBytes) = (progress.phase, progress.totalBytes)

@@ -26,7 +26,10 @@ struct Downloader: Sendable {
         var request = URLRequest(url: address)
         // Positions in a file are those of its bytes as they are.
         request.setValue("identity", forHTTPHeaderField: "Accept-Encoding")
-        if hasToken(address), let token { request.setValue("Bearer \(token)", forHTTPHeaderField: "Authorization") }
+        if hasToken(address), let token {
+            // One that was read from a file may end with a line end, which would end the field too.
+            request.setValue("Bearer \(token.filter { !$0.isWhitespace })", forHTTPHeaderField: "Authorization")
+        }
         return request
     }
 
