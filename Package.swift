@@ -110,7 +110,7 @@ let package = Package(
         .target(
             name: "FoundationModels",
             dependencies: [
-                "ProcessSettings", .product(name: "Logging", package: "swift-log"),
+                "ProcessSettings",
                 "AsyncLocks", "Grammar", "Inference", "JSON", "LanguageTable", "InstalledModels", "ModelPrompts",
                 "TextScreening", "TraceFiles", "UniformTypeIdentifiers",
                 .target(name: "TaggingAdapters", condition: .when(traits: ["ContentTagging"])),
@@ -118,7 +118,7 @@ let package = Package(
             ] + [.target(name: "FoundationModelsMacros", condition: .when(traits: ["Macros"]))],
             // Programs test for the API of 2027 with `#if canImport(FoundationModels, _version: 2)`.
             swiftSettings: settings + [.unsafeFlags(["-user-module-version", "2"])]),
-        .target(name: "Embeddings", dependencies: ["ProcessSettings", "Inference", "InstalledModels"], swiftSettings: settings),
+        .target(name: "Embeddings", dependencies: ["Inference", "InstalledModels"], swiftSettings: settings),
         // Models that count tokens and say how large their window is.
         .target(name: "TokenCounts", dependencies: ["FoundationModels"], swiftSettings: settings),
         .target(
@@ -131,9 +131,7 @@ let package = Package(
             name: "FoundationModelsInstallation",
             dependencies: [
                 "AsyncLocks", "CZlib", "Files", "FoundationModels", "FoundationModelsGGUF", "Inference", "InstalledModels",
-                "JSON",
                 "ModelTools", "ProcessSettings", "SHA256",
-                .product(name: "Logging", package: "swift-log"),
                 .product(name: "Subprocess", package: "swift-subprocess"),
             ],
             swiftSettings: settings),
@@ -158,7 +156,6 @@ let package = Package(
         .target(
             name: "TextClassification",
             dependencies: [
-                "Reports",
                 "AsyncLocks", "Embeddings", "EvaluationCore", "Files", "FoundationModels", "Inference", "JSON", "Learning",
                 "Safety",
             ],
@@ -178,7 +175,7 @@ let package = Package(
         .target(
             name: "Safety",
             dependencies: [
-                "TokenCounts", .product(name: "Logging", package: "swift-log"),
+                "TokenCounts",
                 "AsyncLocks", "FoundationModels", "Learning", "ModelPrompts", "TextScreening", "UniformTypeIdentifiers",
             ], swiftSettings: settings
         ),
@@ -190,8 +187,7 @@ let package = Package(
             name: "ContextKit",
             dependencies: [
                 "Reports", "TokenCounts", .product(name: "Logging", package: "swift-log"),
-                "AsyncLocks", "Embeddings", "Files", "FoundationModels", "FoundationModelsGGUF", "ModelPrompts", "TextSearch",
-                "TraceFiles",
+                "AsyncLocks", "Embeddings", "Files", "FoundationModels", "ModelPrompts", "TextSearch", "TraceFiles",
                 .product(name: "GRDB", package: "GRDB.swift"),
             ],
             swiftSettings: settings),
@@ -207,11 +203,11 @@ let package = Package(
         .executableTarget(
             name: "fm",
             dependencies: [
-                "FoundationModelsInstallation", "ProcessSettings", "Reports", "TokenCounts",
-                .product(name: "Subprocess", package: "swift-subprocess"), .product(name: "Logging", package: "swift-log"),
+                "FoundationModelsInstallation", "ProcessSettings", "Reports",
+                .product(name: "Subprocess", package: "swift-subprocess"),
                 "AsyncLocks", "ContextKit", "Embeddings", "EvaluationCore", "Files", "FoundationModels", "FoundationModelsGGUF",
                 "FoundationModelsTraining", "Grammar", "Inference", "JSON", "InstalledModels", "ModelPrompts", "ModelTools",
-                "Retrieval", "Safety", "TextClassification", "TextScreening", "TextSearch",
+                "Retrieval", "Safety", "TextClassification", "TextSearch",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
             ],
             resources: [.embedInCode("Data/safety.jsonl")], swiftSettings: settings),
@@ -265,8 +261,7 @@ let package = Package(
         .testTarget(
             name: "FoundationModelsInstallationTests",
             dependencies: [
-                "AsyncLocks", "CZlib", "Files", "FoundationModels", "FoundationModelsInstallation", "Inference",
-                "InstalledModels", "JSON", "ProcessSettings", "SHA256", "TestSupport",
+                "CZlib", "FoundationModels", "FoundationModelsInstallation", "InstalledModels", "SHA256", "TestSupport",
             ],
             swiftSettings: settings),
         .testTarget(
@@ -307,7 +302,7 @@ let package = Package(
         .testTarget(
             name: "FoundationModelsTests",
             dependencies: [
-                "ProcessSettings", "TokenCounts",
+                "TokenCounts",
                 "AsyncLocks", "FoundationModels", "FoundationModelsGGUF", "FoundationModelsOpenAI", "FoundationModelsTesting",
                 "Grammar", "Inference", "JSON", "InstalledModels", "ModelPrompts", "TestSupport", "TextScreening",
                 "UniformTypeIdentifiers",
@@ -319,9 +314,9 @@ let package = Package(
         .testTarget(
             name: "ContextKitTests",
             dependencies: [
-                "Reports", "TokenCounts",
+                "TokenCounts",
                 "AsyncLocks", "ContextKit", "Embeddings", "FoundationModels", "FoundationModelsGGUF", "FoundationModelsTesting",
-                "Inference", "ModelPrompts", "TestSupport", "TextSearch",
+                "ModelPrompts", "TestSupport", "TextSearch",
                 .product(name: "GRDB", package: "GRDB.swift"),
             ] + [.target(name: "FoundationModelsPostgreSQL", condition: .when(traits: ["PostgreSQL"]))],
             swiftSettings: settings),
@@ -329,7 +324,7 @@ let package = Package(
             name: "RetrievalTests",
             dependencies: [
                 "FoundationModelsOpenAI", "TokenCounts",
-                "ContextKit", "Embeddings", "FoundationModels", "FoundationModelsTesting", "Inference", "ModelPrompts",
+                "ContextKit", "Embeddings", "FoundationModels", "FoundationModelsTesting", "ModelPrompts",
                 "Retrieval", "TestSupport", "TextSearch",
                 .product(name: "GRDB", package: "GRDB.swift"),
             ] + [.target(name: "FoundationModelsPostgreSQL", condition: .when(traits: ["PostgreSQL"]))],
@@ -347,7 +342,7 @@ let package = Package(
         .testTarget(
             name: "fmTests",
             dependencies: [
-                "ProcessSettings", "Reports", "FoundationModelsInstallation", "FoundationModelsTraining",
+                "Grammar", "ProcessSettings", "Reports", "FoundationModelsTraining",
                 "ContextKit", "Embeddings", "EvaluationCore", "FoundationModels", "Inference", "InstalledModels", "TestSupport",
                 "fm",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),

@@ -56,6 +56,8 @@ struct InstallTests {
         #expect(try await folder.failure(of: missing).contains("no file none.gguf"))
         // The size and checksum at another address are unknown, but the file must be a model.
         #expect(try await folder.failure(of: folder.address("good/model/page.gguf")).contains("not a GGUF file"))
+        // What arrives faster than it is written is in memory: not the whole of a large file.
+        #expect(try folder.requests.contains { $0.contains("page.gguf range=bytes=0-268435455") })
         #expect(throws: InstallationError.self) { try folder.request("http://example.org/model.txt") }
         #expect(try folder.names == ["tiny-Q8_0.gguf"])
         let own = try TemporaryFile(folder.model.bytes())
@@ -64,6 +66,20 @@ struct InstallTests {
         await #expect(throws: InstallationError.self) {
             try await folder.installation().install(.url(URL(filePath: "/none/none.gguf")))
         }
+    }
+
+    @Test func `slashes in the name of a file lead to no other folder`() async throws {
+        for name in ["tiny-Q8_0.gguf", "other/tiny.gguf"] { try folder.publish("good/model/\(name)") }
+        let model = try await folder.install(folder.address("good/model/other%2F..%2Ftiny-Q8_0.gguf"))
+        #expect(model.url.path == folder.file("tiny-Q8_0.gguf").path)
+        #expect(try folder.names == ["tiny-Q8_0.gguf"])
+    }
+
+    /// The time limit is for a search whose time grows with the square of the length.
+    @Test(.timeLimit(.minutes(1))) func `what a server says of the next page is read in one go`() async throws {
+        try folder.publish("links/model/tiny-Q8_0.gguf")
+        try await folder.install("links/model")
+        #expect(try folder.names == ["tiny-Q8_0.gguf"])
     }
 
     @Test func `two sources with files of one name neither replace nor continue each other`() async throws {
@@ -112,7 +128,7 @@ struct InstallTests {
         let refused = try await folder.failure(of: "private/model")
         #expect(refused.contains("private/model") && refused.contains("set HF_TOKEN"), "\(refused)")
         #expect(try await folder.failure(of: "private/model", token: "guess").contains("HF_TOKEN is not valid"))
-        try await folder.install("private/model", token: "secret")
+        try await folder.install("private/model", token: "secret\n")
         #expect(try folder.names == ["tiny-Q8_0.gguf"])
         #expect(try folder.requests.contains { $0.hasPrefix("hub") && $0.hasSuffix("authorization=Bearer secret") })
         #expect(try folder.requests.filter { $0.hasPrefix("cdn") }.allSatisfy { $0.hasSuffix("authorization=None") })
@@ -146,8 +162,9 @@ struct InstallTests {
     @Test(arguments: [
         ("none/model", "there is no such file or repository"), ("limited/model", "too many requests"),
         ("gated/model", "accept its terms"), ("broken/model", "could not be read"), ("empty/model", "no GGUF file"),
+        ("endless/model", "there is no such file or repository"), ("many/model", "more than 100000 files"),
     ]) func `errors say what is wrong`(name: String, words: String) async throws {
-        for owner in ["gated", "broken"] { try folder.publish("\(owner)/model/tiny-Q8_0.gguf") }
+        for owner in ["gated", "broken", "many"] { try folder.publish("\(owner)/model/tiny-Q8_0.gguf") }
         try folder.publish("empty/model/README.md", Array("# A model".utf8))
         #expect(try await folder.failure(of: name).contains(words))
         #expect(try folder.names.allSatisfy { !$0.hasSuffix(".gguf") })

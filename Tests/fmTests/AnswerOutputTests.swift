@@ -86,6 +86,8 @@ import Testing
         try OutputFile.write(Data("new".utf8), to: path("link.json"), mode: 0o600)
         #expect(try text("talk.json") == "new" && text("old.json") == "old")
         #expect(try FileManager.default.attributesOfItem(atPath: path("talk.json"))[.posixPermissions] as? Int == 0o600)
+        try OutputFile.write(Data("new".utf8), to: path("talk.json"))
+        #expect(try FileManager.default.attributesOfItem(atPath: path("talk.json"))[.posixPermissions] as? Int == 0o600)
         #expect(try FileManager.default.destinationOfSymbolicLink(atPath: path("link.json")) == path("talk.json"))
         #expect(try FileManager.default.contentsOfDirectory(atPath: folder.path).count == 3)
         #expect(throws: CommandFailure.self) { try OutputFile.write(Data("x".utf8), to: "/dev/full", mode: 0o600) }

@@ -24,9 +24,6 @@ package enum ModelStore {
     /// The path of a model, which need not exist: `name` is ``defaultName``, a catalogue name, the name of an installed file, or a path.
     package static func path(of name: String) -> String { folder.path(of: name, setting: Setting.model.value) }
 
-    /// The installed models, sorted by path.
-    package static var installed: [ModelFolder.Entry] { folder.installed }
-
     /// The name of the model that the user chose; nil if none was chosen.
     package static var chosenModel: String? { folder.chosenModel }
 }

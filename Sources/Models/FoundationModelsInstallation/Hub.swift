@@ -71,12 +71,14 @@ struct Hub: Sendable {
     private func entries(in repository: String, revision: String) async throws -> [Entry] {
         var entries: [Entry] = []
         var page: String? = "\(endpoint)/api/models/\(repository)/tree/\(revision)?recursive=true"
-        while let address = page, entries.count < Self.maximumFiles {
+        while let address = page, entries.count <= Self.maximumFiles {
             let (part, next): ([Entry], URL?) = try await read(address, repository)
             entries += part
             // A page on another server is not requested.
             page = next.flatMap { $0.hasOrigin(of: downloader.hub) && !part.isEmpty ? $0.absoluteString : nil }
         }
+        // A page may be as long as the server likes.
+        guard entries.count <= Self.maximumFiles else { throw error(repository, "it has more than \(Self.maximumFiles) files") }
         guard entries.allSatisfy({ (0...Self.maximumBytes).contains($0.lfs?.size ?? $0.size ?? 0) }) else {
             throw error(repository, "the response of \(endpoint) has impossible sizes")
         }
@@ -140,7 +142,8 @@ struct Hub: Sendable {
 
     /// The quantisation in a name, such as `Q4_K_M` in `model-Q4_K_M`.
     private static func quantisationName(_ name: String) -> String? {
-        name.firstMatch(of: /(?:^|[-._\/])((?:UD-)?(?:I?Q\d\w*|F16|BF16|F32|MXFP4\w*|TQ\d_\d))$/.ignoresCase())
+        // At the end of a name, which may be as long as its server likes.
+        name.suffix(40).firstMatch(of: /(?:^|[-._\/])((?:UD-)?(?:I?Q\d\w*|F16|BF16|F32|MXFP4\w*|TQ\d_\d))$/.ignoresCase())
             .map { String($0.output.1).uppercased() }
     }
 

@@ -33,6 +33,7 @@ public struct InstallationProgress: Hashable, Sendable {
 
 /// What an installation reports: see ``ModelInstallation/installing(_:)``.
 public enum InstallationEvent: Sendable {
+    /// Something was done.
     case progress(InstallationProgress)
     /// The model is installed. No event follows.
     case installed(InstalledModel)

@@ -14,6 +14,7 @@ public enum ModelKind: Hashable, Sendable {
 public struct InstalledModel: Hashable, Identifiable, Sendable {
     /// The name by which it is chosen: that of the catalogue, else that of its file.
     public let name: String
+    /// What the model is for.
     public let kind: ModelKind
     /// The GGUF file; of a model in several files, the first one.
     public let url: URL
@@ -51,11 +52,15 @@ public struct InstalledModel: Hashable, Identifiable, Sendable {
 
 /// A model that can be installed by name.
 public struct CatalogueModel: Hashable, Identifiable, Sendable {
+    /// The name by which it is installed, in lower case.
     public let name: String
+    /// The name for people.
     public let title: String
+    /// What the model is for.
     public let kind: ModelKind
     /// The size of the download in bytes.
     public let bytes: Int
+    /// The name of its license.
     public let license: String
     /// The languages that its publisher names, as codes of ISO 639-1; empty if none are named.
     public let languages: [String]

@@ -4,7 +4,9 @@ internal import InstalledModels
 
 /// An adapter in the folder of an installation: a small file that teaches a model one task.
 public struct InstalledAdapter: Hashable, Identifiable, Sendable {
+    /// The name of its file, without the ending.
     public let name: String
+    /// The file.
     public let url: URL
     /// The name of the model that it was trained for; nil if the file does not say, or is damaged.
     public let modelName: String?
@@ -30,12 +32,12 @@ extension ModelInstallation {
 
     /// The adapters that can be used with a model.
     public func adapters(for model: InstalledModel) -> [InstalledAdapter] {
-        adapters.filter { $0.problem == nil && problem(of: $0, with: model) == nil }
+        adapters.filter { $0.problem == nil && problem(of: $0, with: model.url) == nil }
     }
 
     /// Why an adapter cannot be used with a model; nil if it can.
-    private func problem(of adapter: InstalledAdapter, with model: InstalledModel) -> String? {
-        do { try AdapterFile(path: adapter.url.path).check(GGUFFile(path: model.url.path)) } catch { return "\(error)" }
+    private func problem(of adapter: InstalledAdapter, with model: URL) -> String? {
+        do { try AdapterFile(path: adapter.url.path).check(GGUFFile(path: model.path)) } catch { return "\(error)" }
         return nil
     }
 
@@ -50,8 +52,12 @@ extension ModelInstallation {
     /// - Parameter adapter: Nil removes the choice.
     /// - Throws: ``InstallationError``: also if the adapter does not belong to the model in use.
     public func choose(adapter: InstalledAdapter?) throws {
-        if let adapter, let current, let problem = adapter.problem ?? problem(of: adapter, with: current) {
-            throw InstallationError.unusable(name: adapter.name, reason: problem)
+        if let adapter {
+            // The model in use need not be in the folder.
+            let model = URL(filePath: folder.defaultPath(modelSetting))
+            if let problem = adapter.problem ?? (fileSize(model) == nil ? nil : problem(of: adapter, with: model)) {
+                throw InstallationError.unusable(name: adapter.name, reason: problem)
+            }
         }
         try writing(folder.root) { try folder.chooseAdapter(adapter?.name) }
     }

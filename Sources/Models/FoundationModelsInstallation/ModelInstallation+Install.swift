@@ -97,10 +97,10 @@ extension ModelInstallation {
             return (repository + (quantisation.map { ":\($0)" } ?? ""), files)
         case .url(let url):
             if let files = try await hub.files(at: url) { return (files.first?.fileName ?? url.lastPathComponent, files) }
-            guard ["https", "http", "file"].contains(url.scheme), url.lastPathComponent.hasSuffix(".gguf") else {
-                throw InstallationError.address(url.absoluteString, reason: "is not the address of a GGUF file")
-            }
-            let name = url.lastPathComponent
+            // What follows the last slash of an address may have slashes that are encoded: “..%2Fmodel.gguf”.
+            guard ["https", "http", "file"].contains(url.scheme),
+                let name = url.lastPathComponent.split(separator: "/").last.map(String.init), name.hasSuffix(".gguf")
+            else { throw InstallationError.address(url.absoluteString, reason: "is not the address of a GGUF file") }
             return (name, [RemoteFile(fileName: name, size: nil, sha256: nil, sources: [.web(url)])])
         }
     }

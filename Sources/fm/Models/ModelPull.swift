@@ -80,6 +80,7 @@ extension Model {
 final class InstallationDisplay: Sendable {
     private struct State {
         var phase: InstallationProgress.Phase?
+        var totalBytes: Int?
         var line: ProgressLine?
         /// Whether something was downloaded.
         var isNew = false
@@ -104,10 +105,12 @@ final class InstallationDisplay: Sendable {
 
     private func show(_ progress: InstallationProgress) {
         state.withLock { state in
-            if state.phase != progress.phase {
-                state.phase = progress.phase
+            // The first files of a repository say how large the others are.
+            let isNew = state.phase != progress.phase
+            if isNew || state.totalBytes != progress.totalBytes {
+                (state.phase, state.totalBytes) = (progress.phase, progress.totalBytes)
                 state.line?.end()
-                state.line = begin(progress)
+                state.line = begin(progress, isNew)
             }
             if progress.phase == .downloading { state.isNew = true }
             let share = progress.phase == .importing ? progress.fraction.map { "\(Int($0 * 100)) %" } : nil
@@ -115,7 +118,7 @@ final class InstallationDisplay: Sendable {
         }
     }
 
-    private func begin(_ progress: InstallationProgress) -> ProgressLine? {
+    private func begin(_ progress: InstallationProgress, _ isNew: Bool) -> ProgressLine? {
         func line(_ title: String) -> ProgressLine {
             ProgressLine(title, total: progress.totalBytes ?? 0, done: progress.completedBytes)
         }
@@ -125,6 +128,7 @@ final class InstallationDisplay: Sendable {
             return nil
         case .verifying: return line("Verifying")
         case .downloading:
+            guard isNew else { return line("Downloading") }
             let license = ModelInstallation.default.catalogue.first { $0.title == progress.model }?.license
             let title = [progress.model, license].compactMap(\.self).joined(separator: ", ")
             let size = progress.totalBytes.map { " (\($0 / 1_000_000) MB)" } ?? ""

@@ -23,7 +23,7 @@ enum OutputFile {
     /// Replaces a file in one step, so that whatever happens, there is the old file or the new one. Devices and pipes have no old contents
     /// and stay what they are. A file that may be written in a folder that may not is written in place.
     ///
-    /// - Parameter mode: Who may read a new file.
+    /// - Parameter mode: Who may read a new file. One that fewer people may read stays so.
     static func write(_ data: Data, to path: String, mode: mode_t = 0o644) throws {
         var status = stat()
         let exists = stat(path, &status) == 0
@@ -31,7 +31,7 @@ enum OutputFile {
             if exists, status.st_mode & S_IFMT != S_IFREG { return try overwrite(path, data) }
             // A link stays a link to the new file.
             let target = URL(filePath: path).resolvingSymlinksInPath().path
-            do { try FileWriter.write(data, to: target, mode: mode) } catch {
+            do { try FileWriter.write(data, to: target, mode: exists ? status.st_mode & mode : mode) } catch {
                 guard exists, isForbidden(error.code) else { throw error }
                 try overwrite(path, data)
             }

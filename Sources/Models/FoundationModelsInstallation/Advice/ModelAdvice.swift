@@ -10,6 +10,7 @@ internal import InstalledModels
 public struct ModelAdvice: Hashable, Sendable {
     /// A model, and what to expect of it on this machine.
     public struct Candidate: Hashable, Sendable {
+        /// The model.
         public let model: CatalogueModel
         /// How many tokens per second the machine writes with it, as an estimate.
         public let tokensPerSecond: Double

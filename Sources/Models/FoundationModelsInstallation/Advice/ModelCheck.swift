@@ -9,7 +9,9 @@ internal import FoundationModelsGGUF
 public struct ModelCheck: Codable, Hashable, Sendable {
     /// An answer to a question.
     public struct Answer: Codable, Hashable, Sendable {
+        /// The question.
         public let question: String
+        /// What the model answered.
         public let answer: String
         /// Whether the answer has what was expected.
         public let isRight: Bool
@@ -17,6 +19,7 @@ public struct ModelCheck: Codable, Hashable, Sendable {
 
     /// What the answers say of a model.
     public enum Judgement: Sendable {
+        /// It answers most questions.
         case works
         /// It works, but it is a small one, or the questions are not in its language.
         case worksPartly
@@ -24,11 +27,13 @@ public struct ModelCheck: Codable, Hashable, Sendable {
         case fails
     }
 
+    /// The answers, in the order of the questions.
     public let answers: [Answer]
 
     /// The number of right answers.
     public var right: Int { answers.count(where: \.isRight) }
 
+    /// What the number of right answers says of the model.
     public var judgement: Judgement {
         switch Double(right) / Double(max(1, answers.count)) {
         case 0.75...: .works

@@ -26,7 +26,10 @@ struct Downloader: Sendable {
         var request = URLRequest(url: address)
         // Positions in a file are those of its bytes as they are.
         request.setValue("identity", forHTTPHeaderField: "Accept-Encoding")
-        if hasToken(address), let token { request.setValue("Bearer \(token)", forHTTPHeaderField: "Authorization") }
+        if hasToken(address), let token {
+            // One that was read from a file may end with a line end, which would end the field too.
+            request.setValue("Bearer \(token.filter { !$0.isWhitespace })", forHTTPHeaderField: "Authorization")
+        }
         return request
     }
 
@@ -42,7 +45,7 @@ struct Downloader: Sendable {
             throw SourceError(HTTPFailure.words(response.statusCode, hasToken: hasToken(address)))
         }
         let link = response.value(forHTTPHeaderField: "Link") ?? ""
-        return (buffer.data, link.firstMatch(of: /<([^>]+)>;\s*rel="next"/).flatMap { URL(string: String($0.output.1)) })
+        return (buffer.data, link.firstMatch(of: /<([^<>]+)>;\s*rel="next"/).flatMap { URL(string: String($0.output.1)) })
     }
 
     /// Repeats what ends with a failure of the connection or of the server.
@@ -72,20 +75,31 @@ struct Downloader: Sendable {
     func download(
         _ address: URL, into file: PartialFile, size: Int?, version: FileVersion, isPublished: Bool, report: ProgressReport?
     ) async throws {
-        if address.isFileURL { return try await copy(address, into: file, report: report) }
         if file.count > 0, file.count > size ?? .max || (!isPublished && version.tag == nil) { try file.restart() }
+        if address.isFileURL { return try await copy(address, into: file, report: report) }
         var (failures, furthest) = (0, file.count)
+        // Of a file whose size the server does not say, nobody knows which part is the last one.
+        var hasParts = true
         while size == nil || file.count < size ?? 0 {
             var problem = "the connection was cut"
             do {
                 let start = file.count
                 let part = PartialResponse(file: file, start: start, size: size, version: version, report: report)
-                let response = try await HTTPTransfer.run(partRequest(address, start, size, version)) { try part.receive($0, $1) }
+                let response = try await HTTPTransfer.run(
+                    partRequest(address, start, size, version, hasParts)
+                ) { try part.receive($0, $1) }
                 switch response.statusCode {
                 case 200, 206:
                     // A response without a body was not seen by the receiver.
                     try part.begin(response)
-                    if let end = size ?? part.size { if file.count >= end { return } } else { return }
+                    if let end = size ?? part.size {
+                        if file.count >= end { return }
+                    } else if response.statusCode == 200 || !hasParts || file.count < start + Self.windowBytes {
+                        return
+                    } else {
+                        hasParts = false
+                        try file.restart()
+                    }
                 case 416 where start > 0: try file.restart()
                 case 500...: problem = HTTPFailure.words(response.statusCode, hasToken: hasToken(address))
                 case let status: throw SourceError(HTTPFailure.words(status, hasToken: hasToken(address)))
@@ -107,9 +121,11 @@ struct Downloader: Sendable {
         }
     }
 
-    private func partRequest(_ address: URL, _ start: Int, _ size: Int?, _ version: FileVersion) -> URLRequest {
+    private func partRequest(
+        _ address: URL, _ start: Int, _ size: Int?, _ version: FileVersion, _ hasParts: Bool
+    ) -> URLRequest {
         var request = request(address)
-        let end = size.flatMap { $0 - start > Self.windowBytes ? start + Self.windowBytes - 1 : nil }
+        let end = hasParts && (size ?? .max) - start > Self.windowBytes ? start + Self.windowBytes - 1 : nil
         if start > 0 || end != nil {
             request.setValue("bytes=\(start)-\(end.map(String.init) ?? "")", forHTTPHeaderField: "Range")
             if let tag = version.tag { request.setValue(tag, forHTTPHeaderField: "If-Range") }
@@ -117,7 +133,7 @@ struct Downloader: Sendable {
         return request
     }
 
-    /// Copies a file of this machine. What an earlier call copied is continued.
+    /// Copies what the file lacks of a file of this machine.
     private func copy(_ source: URL, into file: PartialFile, report: ProgressReport?) async throws {
         try await onAnotherThread(cancellable: { check in
             do {

@@ -58,7 +58,7 @@ final class HTTPTransfer: NSObject, URLSessionDataDelegate, Sendable {
             let (response, problem) = transfer.state.withLock { ($0.response, $0.problem) }
             if let problem { throw problem }
             // A response with an error status may have been ended here, or have no body that can be read.
-            if let response, !(200..<300).contains(response.statusCode) { return response }
+            if let response, !isSuccess(response) { return response }
             throw HTTPFailure(error, hasResponse: response != nil)
         }
         let (response, problem) = transfer.state.withLock { ($0.response, $0.problem) }
@@ -66,6 +66,8 @@ final class HTTPTransfer: NSObject, URLSessionDataDelegate, Sendable {
         guard let response else { throw HTTPFailure(URLError(.badServerResponse), hasResponse: false) }
         return response
     }
+
+    private static func isSuccess(_ response: HTTPURLResponse) -> Bool { (200..<300).contains(response.statusCode) }
 
     /// A token is for one server only: a request that is redirected to another one does not have it.
     func urlSession(
@@ -101,6 +103,8 @@ final class HTTPTransfer: NSObject, URLSessionDataDelegate, Sendable {
             return state.problem == nil && !state.isCancelled
         }
         guard goesOn, let response else { return }
+        // The text of an error is not read: it may be endless.
+        if !Self.isSuccess(response) { return dataTask.cancel() }
         do { try receive(response, data) } catch {
             state.withLock { $0.problem = error }
             dataTask.cancel()

@@ -128,5 +128,7 @@ package func freeSpace(of directory: URL) -> Int? {
         if parent.path == url.path { return nil }
         url = parent
     }
-    return Int(status.f_bavail) * Int(status.f_frsize)
+    // Some file systems of networks say that they have no end.
+    let (bytes, isTooLarge) = Int(clamping: status.f_bavail).multipliedReportingOverflow(by: Int(clamping: status.f_frsize))
+    return isTooLarge ? .max : bytes
 }

@@ -210,10 +210,10 @@ struct FileInstaller: Sendable {
                     }
                     report.show(try part.add(bytes))
                 }
-            } catch let error as ZIPArchive.Failure {
+            } catch let error as InstallationError { throw error } catch let error as CancellationError { throw error } catch {
                 // The hub continues only what is right.
                 try part.restart(from: mark)
-                throw SourceError("\(wheel.lastPathComponent) cannot be unpacked: \(error)")
+                throw error as? SourceError ?? SourceError("\(wheel.lastPathComponent) cannot be unpacked: \(error)")
             }
         })
     }

@@ -73,8 +73,7 @@ package struct HubFolder: Sendable {
             return file
         }
         let missing = wanted.reduce(0) { $0 + max(0, ($1.file.size ?? 0) - download.existingBytes($1.path)) }
-        if missing == 0 { return }
-        try installation.fileInstaller(report).checkSpace(missing)
+        if missing > 0 { try installation.fileInstaller(report).checkSpace(missing) }
         report.begin(.downloading, total: wanted.reduce(0) { $0 + ($1.file.size ?? 0) })
         for (path, file) in wanted { try await fetch(file, path, download) }
     }

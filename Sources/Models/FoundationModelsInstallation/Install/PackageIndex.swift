@@ -27,7 +27,9 @@ struct PackageIndex: Sendable {
         let result: ExecutionResult<Void, DiscardedOutput, StringOutput<UTF8>>
         do {
             result = try await Subprocess.run(
-                .name("python3"), arguments: Arguments(arguments), platformOptions: platform, output: .discarded,
+                // Without the variable, Python looks for “pip” in the current folder first, which may be anybody's.
+                .name("python3"), arguments: Arguments(arguments), environment: .inherit.updating(["PYTHONSAFEPATH": "1"]),
+                platformOptions: platform, output: .discarded,
                 error: .string(limit: Self.maximumMessageBytes))
         } catch {
             try Task.checkCancellation()
