@@ -118,7 +118,7 @@ let package = Package(
             ] + [.target(name: "FoundationModelsMacros", condition: .when(traits: ["Macros"]))],
             // Programs test for the API of 2027 with `#if canImport(FoundationModels, _version: 2)`.
             swiftSettings: settings + [.unsafeFlags(["-user-module-version", "2"])]),
-        .target(name: "Embeddings", dependencies: ["ProcessSettings", "Inference", "InstalledModels"], swiftSettings: settings),
+        .target(name: "Embeddings", dependencies: ["Inference", "InstalledModels"], swiftSettings: settings),
         // Models that count tokens and say how large their window is.
         .target(name: "TokenCounts", dependencies: ["FoundationModels"], swiftSettings: settings),
         .target(
@@ -158,7 +158,6 @@ let package = Package(
         .target(
             name: "TextClassification",
             dependencies: [
-                "Reports",
                 "AsyncLocks", "Embeddings", "EvaluationCore", "Files", "FoundationModels", "Inference", "JSON", "Learning",
                 "Safety",
             ],
@@ -178,8 +177,8 @@ let package = Package(
         .target(
             name: "Safety",
             dependencies: [
-                "TokenCounts", .product(name: "Logging", package: "swift-log"),
-                "AsyncLocks", "FoundationModels", "Learning", "ModelPrompts", "TextScreening", "UniformTypeIdentifiers",
+                "AsyncLocks", "FoundationModels", "Learning", "ModelPrompts", "TextScreening", "TokenCounts",
+                "UniformTypeIdentifiers",
             ], swiftSettings: settings
         ),
         .target(
@@ -190,8 +189,7 @@ let package = Package(
             name: "ContextKit",
             dependencies: [
                 "Reports", "TokenCounts", .product(name: "Logging", package: "swift-log"),
-                "AsyncLocks", "Embeddings", "Files", "FoundationModels", "FoundationModelsGGUF", "ModelPrompts", "TextSearch",
-                "TraceFiles",
+                "AsyncLocks", "Embeddings", "Files", "FoundationModels", "ModelPrompts", "TextSearch", "TraceFiles",
                 .product(name: "GRDB", package: "GRDB.swift"),
             ],
             swiftSettings: settings),
