@@ -175,8 +175,8 @@ let package = Package(
         .target(
             name: "Safety",
             dependencies: [
-                "TokenCounts",
-                "AsyncLocks", "FoundationModels", "Learning", "ModelPrompts", "TextScreening", "UniformTypeIdentifiers",
+                "AsyncLocks", "FoundationModels", "Learning", "ModelPrompts", "TextScreening", "TokenCounts",
+                "UniformTypeIdentifiers",
             ], swiftSettings: settings
         ),
         .target(

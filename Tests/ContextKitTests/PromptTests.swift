@@ -76,6 +76,16 @@ struct PromptTests {
         #expect(try conversation.archive.turns(of: conversation.id).count == 5)
     }
 
+    @Test("the parts of a prompt are known without a request for them, which would be traced") func parts() {
+        let prompt = Prompt {
+            "One."
+            Attachment(imageURL: URL(filePath: "/a.png")).label("a")
+            "Two."
+        }
+        #expect(Request(prompt).text == "One.\n[image “a”]\nTwo.")
+        #expect(Request([String]()).segments.isEmpty)
+    }
+
     @Test("what is reserved for a request includes its schema only if the prompt has it") func countedSchema() async throws {
         let request = Request("A book.", schema: Book.generationSchema, includesSchema: false)
         guard case .prompt(let counted) = Message(request: request).entry else { throw Missing() }

@@ -79,8 +79,12 @@ struct ServerTokenizerTests {
         #expect(server.requests[3].contains("\"Hello there\""))
     }
 
-    @Test("other servers are asked once, and tokens are estimated") func estimate() async throws {
-        let server = try await ChatServer([Self.missing, Self.missing, Self.missing])
+    @Test(
+        "other servers are asked once, and tokens are estimated",
+        arguments: ["404 Not Found", "401 Unauthorized", "403 Forbidden"])
+    func estimate(status: String) async throws {
+        let missing = Answer(status: status, body: "{\"detail\":\"No.\"}")
+        let server = try await ChatServer([missing, missing, missing])
         let model = OpenAILanguageModel(name: "m", url: server.url)
         for _ in 1...2 { #expect(try await model.tokenCount(for: prompt) == TokenEstimate.count(prompt)) }
         #expect(server.targets.count == 3)

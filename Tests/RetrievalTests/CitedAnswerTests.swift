@@ -195,6 +195,8 @@ struct CitedAnswerTests {
         #expect(CitedAnswer.passageTokens(contextSize: 4_096) == 1_228)
         #expect(CitedAnswer.passageTokens(contextSize: 1_000) == 250 && CitedAnswer.passageTokens(contextSize: 700) == 0)
         #expect(CitedAnswer.passageTokens(contextSize: 4_096, responseTokens: 3_000) == 746)
+        #expect(CitedAnswer.passageTokens(contextSize: .max) == Int.max / 10 * 3 + 2)
+        #expect(CitedAnswer.passageTokens(contextSize: 100, responseTokens: .max) == 0)
         let folder = try TemporaryFolder()
         let index = try await SearchIndex(url: folder.url.appendingPathComponent("test.index"), model: WordEmbedder())
         let text = "Passports are renewed at the town hall."

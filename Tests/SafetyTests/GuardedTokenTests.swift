@@ -3,6 +3,7 @@ import Foundation
 import FoundationModels
 import FoundationModelsTesting
 import Safety
+import Synchronization
 import Testing
 import TokenCounts
 
@@ -23,6 +24,36 @@ struct GuardedTokenTests {
         // Responses are not replaced.
         let response = [Transcript.Entry.response(.init(assetIDs: [], segments: [.text(.init(content: "Falcon"))]))]
         #expect(try await model.tokenCount(for: response) == base.tokenCount(for: response))
+    }
+
+    /// A model that keeps what it is to prepare for.
+    private final class Prepared: LanguageModel {
+        let texts = Mutex<[String]>([])
+        var capabilities: LanguageModelCapabilities { .init([]) }
+        var executorConfiguration: Executor.Configuration { .init() }
+
+        struct Executor: LanguageModelExecutor {
+            typealias Model = Prepared
+            struct Configuration: Hashable, Sendable {}
+
+            init(configuration: Configuration) {}
+
+            func prewarm(model: Prepared, transcript: Transcript) {
+                model.texts.withLock { $0 = transcript.map(\.description) }
+            }
+
+            nonisolated(nonsending) func respond(
+                to request: LanguageModelExecutorGenerationRequest, model: Prepared,
+                streamingInto channel: LanguageModelExecutorGenerationChannel
+            ) async throws {}
+        }
+    }
+
+    @Test("a guarded model is prepared for what it will read, with other text in place of terms") func prewarm() throws {
+        let store = DenyListStore([try DenyList(terms: ["falcon"], action: .replace(with: "a project"))])
+        let base = Prepared()
+        LanguageModelSession(model: GuardedLanguageModel(base, denyLists: store)).prewarm(promptPrefix: Prompt("What is Falcon?"))
+        #expect(base.texts.withLock { $0 } == ["(Prompt) What is a project?"])
     }
 
     @Test("a KV cache can be saved with the models that have one, guarded or recorded") func caches() {

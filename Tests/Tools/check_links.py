@@ -24,7 +24,9 @@ def anchors(text, known={}):
     return known[text]
 
 
-tracked = subprocess.run(["git", "ls-files", "-co", "--exclude-standard"], cwd=ROOT, capture_output=True, text=True, check=True)
+# In containers the folder often belongs to somebody else, and git refuses to read it unless it is named.
+git = ["git", "-c", f"safe.directory={ROOT}", "ls-files", "-co", "--exclude-standard"]
+tracked = subprocess.run(git, cwd=ROOT, capture_output=True, text=True, check=True)
 files = {name for name in tracked.stdout.splitlines() if (ROOT / name).is_file()}
 folders = {str(parent) for name in files for parent in pathlib.PurePath(name).parents}
 problems = []

@@ -98,12 +98,14 @@ public struct CitedAnswer: Sendable, Codable {
     ///   - responseTokens: The maximum number of tokens of the response.
     /// - Returns: 0 if there is no room for passages.
     public static func passageTokens(contextSize: Int, responseTokens: Int = defaultResponseTokens) -> Int {
-        max(0, min(contextSize * 3 / 10, maximumPassageTokens(contextSize: contextSize, responseTokens: responseTokens)))
+        // A window that an app states may be as large as an integer.
+        let share = contextSize / 10 * 3 + contextSize % 10 * 3 / 10
+        return max(0, min(share, maximumPassageTokens(contextSize: contextSize, responseTokens: responseTokens)))
     }
 
     /// How many tokens of passages fit a window with a response; 0 if there is no room for them.
     package static func maximumPassageTokens(contextSize: Int, responseTokens: Int = defaultResponseTokens) -> Int {
-        max(0, contextSize - responseTokens - reservedTokens)
+        contextSize > responseTokens ? max(0, contextSize - max(0, responseTokens) - reservedTokens) : 0
     }
 
     /// Answers a question from passages. Without passages, the model is not asked.

@@ -14,7 +14,9 @@ enum PDFText {
         // In a group of their own, so that all of them can be ended.
         options.processGroupID = 0
         options.teardownSequence = [.send(signal: .kill, toProcessGroup: true, allowedDurationToNextStep: .zero)]
-        let arguments = ["-c", "ulimit -t 60 -v 2000000; exec \"$@\"", "sh", program, "-enc", "UTF-8", "-q", url.path, "-"]
+        // One limit for each command: dash, the shell of Debian, rejects several, and sets none.
+        let limits = "ulimit -t 60; ulimit -v 2000000"
+        let arguments = ["-c", "\(limits); exec \"$@\"", "sh", program, "-enc", "UTF-8", "-q", url.path, "-"]
         @Sendable func unreadable(_ reason: String) -> RetrievalError { .unreadable(file: url.path, reason: reason) }
         let (status, text) = try await unlessCancelled { [options] in
             do {

@@ -42,7 +42,7 @@ final class SQLiteDocumentStore: DocumentStore {
                 (reader, writer) = (pool, pool)
             } else {
                 guard FileManager.default.fileExists(atPath: path) else {
-                    throw RetrievalError.index(path: path, reason: "there is no such file. “fm index DIR --out FILE” builds one")
+                    throw RetrievalError.index(path: path, reason: "there is no such file")
                 }
                 configuration.readonly = true
                 (reader, writer) = (try DatabaseQueue(path: path, configuration: configuration), nil)

@@ -95,7 +95,9 @@ public struct GuardedLanguageModel<Base: LanguageModel>: LanguageModel {
         }
 
         public func prewarm(model: GuardedLanguageModel<Base>, transcript: Transcript) {
-            base.prewarm(model: model.base, transcript: transcript)
+            // What requests will begin with.
+            base.prewarm(
+                model: model.base, transcript: Transcript(entries: checks.promptLists.replacingTerms(in: transcript)))
         }
 
         public nonisolated(nonsending) func respond(

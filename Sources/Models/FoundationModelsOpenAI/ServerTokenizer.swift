@@ -94,8 +94,8 @@ extension ServerConnection {
         return .count(min(count, 1 << 40))
     }
 
-    /// A server may have the path for something else.
+    /// A server may have the path for something else, or reject what is beside its API: the key is the same for each request.
     private static func result(without status: Int) -> ServerTokenizer.Result {
-        [200, 404, 405, 501].contains(status) ? .absent : .refused
+        [200, 401, 403, 404, 405, 501].contains(status) ? .absent : .refused
     }
 }

@@ -358,7 +358,7 @@ struct PEFTFolder {
             if ModelFamily.pairsRows(data.architecture), target.isRotated {
                 guard let dimension = Int(data.texts["head_dimension"] ?? ""), dimension > 0, pair.rows % dimension == 0 else {
                     throw .invalidAdapter(
-                        "The adapter does not say how long the heads of its model are: import it with “fm adapter import” first.")
+                        "The adapter does not say how long the heads of its model are: import it for its model first.")
                 }
                 let order = Self.permutation(heads: pair.rows / dimension, dimension: dimension)
                 var restored = b

@@ -9,6 +9,7 @@ import FoundationModelsTraining
 import Grammar
 import Inference
 import InstalledModels
+import Retrieval
 import TextClassification
 import Reports
 
@@ -83,6 +84,10 @@ struct CommandFailure: Error, Equatable, CustomStringConvertible {
             self.init(
                 error.description, code: .noModel, advice: Self.advice("fm model pull embedder", missing: ModelStore.embedderPath)
             )
+        case RetrievalError.index(let path, _):
+            self.init(
+                Self.text(of: error),
+                advice: FileManager.default.fileExists(atPath: path) ? nil : "“fm index DIR --out FILE” builds one.")
         case let error as InstallationError: self.init(error.message, code: .noModel)
         case is ModelError, TrainingError.unsupportedModel, TrainingError.damagedModel:
             self.init(Self.text(of: error), code: .noModel)

@@ -1,10 +1,10 @@
 internal import Foundation
 internal import Inference
+internal import ProcessSettings
 internal import Synchronization
 
 #if ContentTagging
 internal import TaggingAdapters
-import ProcessSettings
 #endif
 
 /// The adapters for content tagging that this package contains, for the models that they were trained with.

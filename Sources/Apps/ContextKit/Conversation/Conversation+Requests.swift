@@ -31,7 +31,6 @@ extension Conversation {
             try Task.checkCancellation()
             try saveUnsaved()
             try refresh()
-            let request = try await request.read()
             try request.checkAttachments()
             let date = Self.today ?? Date()
             let (number, message) = try await begin(request, date)

@@ -1,5 +1,6 @@
 import Foundation
 import FoundationModels
+import Synchronization
 
 /// What a program asks of the model: a prompt, and the form of the answer.
 struct Request: Sendable {
@@ -9,9 +10,8 @@ struct Request: Sendable {
     let options: GenerationOptions
     let contextOptions: ContextOptions
     let metadata: [String: GeneratedContent]
-    /// The parts of the prompt; none before ``read()``, unless it is a text.
-    private(set) var segments: [Transcript.Segment] = []
-    private var isRead = false
+    /// The parts of the prompt.
+    let segments: [Transcript.Segment]
 
     init(
         _ prompt: some PromptRepresentable, schema: GenerationSchema? = nil, includesSchema: Bool = true,
@@ -25,24 +25,11 @@ struct Request: Sendable {
         if schema != nil { contextOptions.includeSchemaInPrompt = contextOptions.includeSchemaInPrompt ?? includesSchema }
         self.contextOptions = contextOptions
         self.metadata = metadata.mapValues(\.generatedContent)
-        if let text = prompt as? String { (segments, isRead) = ([.text(.init(content: text))], true) }
+        segments = (prompt as? String).map { [.text(.init(content: $0))] } ?? PromptReader.segments(of: self.prompt)
     }
 
     /// The text of the prompt; attachments are named in their places.
     var text: String { segments.plainText }
-
-    /// The request with the parts of its prompt. A `Prompt` shows them to nobody but the model of a session.
-    func read() async throws -> Request {
-        if isRead { return self }
-        let session = LanguageModelSession(model: PromptReader())
-        session.transcriptErrorHandlingPolicy = .preserveTranscript
-        _ = try? await session.respond(to: prompt)  // nothing is answered: the prompt is in the transcript in any case
-        try Task.checkCancellation()
-        var request = self
-        if case .prompt(let entry)? = session.transcript.first { request.segments = entry.segments }
-        request.isRead = true
-        return request
-    }
 
     // MARK: - Attachments
 
@@ -85,8 +72,17 @@ struct Request: Sendable {
     }
 }
 
-/// A model that answers nothing.
-private struct PromptReader: LanguageModel {
+/// A model that answers nothing. A `Prompt` shows its parts only to the model of a session; a prewarm does, without a request, which would
+/// be traced.
+private final class PromptReader: LanguageModel {
+    private let read = Mutex<[Transcript.Segment]>([])
+
+    static func segments(of prompt: Prompt) -> [Transcript.Segment] {
+        let reader = PromptReader()
+        LanguageModelSession(model: reader).prewarm(promptPrefix: prompt)
+        return reader.read.withLock { $0 }
+    }
+
     var capabilities: LanguageModelCapabilities { LanguageModelCapabilities([.vision]) }
     var executorConfiguration: Executor.Configuration { .init() }
 
@@ -95,6 +91,10 @@ private struct PromptReader: LanguageModel {
         struct Configuration: Hashable, Sendable {}
 
         init(configuration: Configuration) {}
+
+        func prewarm(model: PromptReader, transcript: Transcript) {
+            if case .prompt(let prompt)? = transcript.last { model.read.withLock { $0 = prompt.segments } }
+        }
 
         nonisolated(nonsending) func respond(
             to request: LanguageModelExecutorGenerationRequest, model: PromptReader,

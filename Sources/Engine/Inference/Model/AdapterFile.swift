@@ -39,7 +39,7 @@ package final class AdapterFile: Sendable {
                 field: "the adapter", value: isApples ? "a package for Apple's model" : "a folder",
                 supported: isApples
                     ? "adapters of the models that run here: such a package changes a model that only Apple's devices have"
-                    : "a .fmadapter or .gguf file; import a PEFT folder with “fm adapter import”")
+                    : "a .fmadapter or .gguf file; a PEFT folder must be imported first")
         }
         let start = try SourceFile(path: path)
         var magic = [UInt8](repeating: 0, count: min(4, start.size))
@@ -100,7 +100,7 @@ package final class AdapterFile: Sendable {
             throw .invalid(
                 field: "the adapter",
                 reason:
-                    "has no “format”: the file is not an adapter of this program. Import PEFT adapters with “fm adapter import”")
+                    "has no “format”: the file is not an adapter of this program. PEFT adapters must be imported first")
         }
         guard file.metadata["version"] == "1" else {
             throw .unsupported(field: "version", value: file.metadata["version"] ?? "none", supported: "1")

@@ -282,7 +282,7 @@ package struct ModelShape: Sendable, Equatable {
         guard isEncoder else { return }
         throw .unsupported(
             field: "general.architecture", value: architecture,
-            supported: "models that generate text; this one computes embeddings (“fm embed --model FILE”)")
+            supported: "models that generate text; this one computes embeddings")
     }
 
     init(architecture: String, name: String, width: Int, vocabularySize: Int, contextLength: Int, normEpsilon: Double) {
