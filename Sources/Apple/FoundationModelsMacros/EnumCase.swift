@@ -1,5 +1,4 @@
 import SwiftDiagnostics
-import SwiftIfConfig
 import SwiftSyntax
 import SwiftSyntaxBuilder
 
@@ -20,9 +19,9 @@ struct EnumCase {
     /// `indirect` or empty.
     let modifiers: DeclModifierListSyntax
 
-    static func all(in enumeration: EnumDeclSyntax, _ configuration: (any BuildConfiguration)?) throws -> [EnumCase] {
+    static func all(in enumeration: EnumDeclSyntax, _ compilation: Compilation?) throws -> [EnumCase] {
         let members = enumeration.memberBlock.members
-        let elements = try members.active(in: configuration) { $0.as(EnumCaseDeclSyntax.self) }.flatMap { declaration in
+        let elements = try members.active(in: compilation) { $0.as(EnumCaseDeclSyntax.self) }.flatMap { declaration in
             declaration.elements.map { (declaration, $0) }
         }
         guard !elements.isEmpty else {

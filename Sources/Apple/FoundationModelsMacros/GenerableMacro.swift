@@ -10,12 +10,12 @@ struct GenerableMacro {
     ) throws -> any GenerableExpansion {
         let type = try GenerableType(declaration, attribute: attribute, in: context)
         if let structure = declaration.as(StructDeclSyntax.self) {
-            return StructExpansion(type: type, properties: try StoredProperty.all(in: structure, context.buildConfiguration))
+            return StructExpansion(type: type, properties: try StoredProperty.all(in: structure, context.compilation))
         }
         guard let enumeration = declaration.as(EnumDeclSyntax.self) else {
             throw DiagnosticsError.notStructOrEnum(attribute, declaration)
         }
-        let cases = try EnumCase.all(in: enumeration, context.buildConfiguration)
+        let cases = try EnumCase.all(in: enumeration, context.compilation)
         return cases.contains { !$0.payloads.isEmpty }
             ? PayloadEnumExpansion(type: type, cases: cases, modifiers: enumeration.modifiers.first(of: [.indirect]))
             : PlainEnumExpansion(type: type, cases: cases)

@@ -39,7 +39,7 @@ struct GenerableType {
         let inherited = declaration.inheritanceClause?.inheritedTypes.flatMap(\.type.components) ?? []
         let equatable = ["Equatable", "Hashable", "Comparable"]
         isEquatable = !isGeneric && inherited.contains { type in equatable.contains { type.isNamed($0) } }
-        let partialForms = try declaration.memberBlock.members.active(in: context.buildConfiguration) { member in
+        let partialForms = try declaration.memberBlock.members.active(in: context.compilation) { member in
             member.typeName == "PartiallyGenerated" ? member : nil
         }
         hasPartialForm = !partialForms.isEmpty

@@ -1,5 +1,4 @@
 import SwiftDiagnostics
-import SwiftIfConfig
 import SwiftSyntax
 import SwiftSyntaxBuilder
 
@@ -12,9 +11,9 @@ struct StoredProperty {
 
     /// The properties in the order of their declaration.
     static func all(
-        in structure: StructDeclSyntax, _ configuration: (any BuildConfiguration)?
+        in structure: StructDeclSyntax, _ compilation: Compilation?
     ) throws -> [StoredProperty] {
-        let variables = try structure.memberBlock.members.active(in: configuration) { declaration in
+        let variables = try structure.memberBlock.members.active(in: compilation) { declaration in
             declaration.as(VariableDeclSyntax.self).flatMap { $0.generatedBindings.isEmpty ? nil : $0 }
         }
         let bindings = variables.flatMap { variable in variable.generatedBindings.map { (variable, $0.binding, $0.type) } }
