@@ -27,7 +27,7 @@ final class InstallationFolder: Sendable {
         return installation
     }
 
-    private func own(_ text: String) -> String { text.replacing(/\/model(?![\w-])/, with: "/" + id) }
+    private func own(_ text: String) -> String { text.replacing(/\/model(?![\w.-])/, with: "/" + id) }
 
     /// The address of a file of the hub, or of the server that it redirects to.
     func address(_ path: String, isRedirected: Bool = true) -> String {

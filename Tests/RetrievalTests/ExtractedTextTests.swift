@@ -58,7 +58,7 @@ struct ExtractedTextTests {
         #expect(try await reason("exec cat /dev/zero").contains("64 MB"))
         #expect(try await reason("kill -KILL $$").contains("time or memory"))
         #expect(try await reason("exit 3").contains("damaged"))
-        #expect(try await text("ulimit -t; ulimit -v").blocks.map(\.text) == ["60 2000000"])
+        #expect(try await text("ulimit -t; ulimit -v").blocks.map(\.text) == ["60\n2000000"])
         let missing = await #expect(throws: RetrievalError.self) {
             try await PDFText.extracted(file, program: "/nowhere/pdftotext")
         }
