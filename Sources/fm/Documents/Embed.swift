@@ -83,8 +83,12 @@ struct Embed: AsyncParsableCommand {
         let wanted = try await WholeTexts(model, .query).embed([query])[0].vector
         let numbers = lines.indices.filter { lines[$0].contains { !$0.isWhitespace } }
         let vectors = try await WholeTexts(model, .document).embed(numbers.map { lines[$0] }).map(\.vector)
-        let results = zip(numbers, vectors).map { Result(score: dotProduct(wanted, $1), line: $0 + 1, text: lines[$0]) }
-            .sorted { $0.score == $1.score ? $0.line < $1.line : $0.score > $1.score }
+        // With types: one expression of closures without them took the compiler eight seconds.
+        var results: [Result] = []
+        for (number, vector) in zip(numbers, vectors) {
+            results.append(Result(score: dotProduct(wanted, vector), line: number + 1, text: lines[number]))
+        }
+        results.sort { (a: Result, b: Result) -> Bool in a.score == b.score ? a.line < b.line : a.score > b.score }
         for result in results.prefix(top) {
             if json {
                 try Output().writeJSON(result)

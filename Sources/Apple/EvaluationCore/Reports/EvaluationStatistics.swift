@@ -19,8 +19,10 @@ enum EvaluationStatistics {
         let count = better + worse
         guard count > 0 else { return 1 }
         var sum = 0.0
+        let all: Double = lgamma(Double(count + 1)) - Double(count) * log(2.0)
         for k in 0...min(better, worse) {
-            sum += exp(lgamma(Double(count + 1)) - lgamma(Double(k + 1)) - lgamma(Double(count - k + 1)) - Double(count) * log(2))
+            let ways: Double = all - lgamma(Double(k + 1)) - lgamma(Double(count - k + 1))
+            sum += exp(ways)
         }
         return min(1, 2 * sum)
     }
