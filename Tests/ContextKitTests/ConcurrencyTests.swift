@@ -1,4 +1,4 @@
-import AsyncLocks
+import Waiting
 import FoundationModels
 import FoundationModelsTesting
 import Synchronization

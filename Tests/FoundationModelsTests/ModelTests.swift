@@ -1,4 +1,4 @@
-import AsyncLocks
+import Waiting
 import Foundation
 import FoundationModelsGGUF
 import FoundationModelsTesting

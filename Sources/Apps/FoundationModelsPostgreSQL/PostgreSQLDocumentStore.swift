@@ -1,5 +1,5 @@
 #if PostgreSQL
-internal import AsyncLocks
+internal import Waiting
 import Embeddings
 import Foundation
 import Retrieval

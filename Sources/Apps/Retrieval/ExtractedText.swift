@@ -1,4 +1,4 @@
-import AsyncLocks
+import Waiting
 public import Foundation
 import TextSearch
 

@@ -1,4 +1,4 @@
-import AsyncLocks
+import Waiting
 import Embeddings
 internal import Files
 public import Foundation

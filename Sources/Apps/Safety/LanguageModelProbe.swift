@@ -1,4 +1,4 @@
-internal import AsyncLocks
+internal import Waiting
 public import Foundation
 public import FoundationModels
 internal import Learning

@@ -1,4 +1,4 @@
-internal import AsyncLocks
+internal import Waiting
 public import Embeddings
 internal import Foundation
 internal import Inference

@@ -1,4 +1,4 @@
-internal import AsyncLocks
+internal import Waiting
 internal import Synchronization
 
 /// A cache of compiled grammars of one vocabulary, by source and options: equal requests compile a grammar once.

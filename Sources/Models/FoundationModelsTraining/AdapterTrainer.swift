@@ -1,4 +1,4 @@
-internal import AsyncLocks
+internal import Waiting
 internal import CKernels
 public import Foundation
 internal import Inference

@@ -1,4 +1,4 @@
-import AsyncLocks
+import Waiting
 
 /// Computations that take long, on a thread of their own, which Ctrl-C ends.
 enum LongWork {

@@ -1,4 +1,4 @@
-internal import AsyncLocks
+internal import Waiting
 internal import Foundation
 
 /// How far a run of an evaluation is. An addition of this package.

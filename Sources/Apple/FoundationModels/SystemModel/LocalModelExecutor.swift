@@ -1,5 +1,5 @@
 internal import JSON
-internal import AsyncLocks
+internal import Waiting
 internal import Foundation
 internal import Grammar
 internal import Inference

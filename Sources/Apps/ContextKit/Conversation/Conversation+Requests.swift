@@ -1,4 +1,4 @@
-internal import AsyncLocks
+internal import Waiting
 import Foundation
 import FoundationModels
 internal import TokenCounts

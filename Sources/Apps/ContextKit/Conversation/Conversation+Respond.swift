@@ -1,4 +1,4 @@
-internal import AsyncLocks
+internal import Waiting
 public import FoundationModels
 
 // A prompt is a text, a `Prompt`, or another value that can be part of one. Every function calls `answer` or `stream`.

@@ -1,4 +1,4 @@
-internal import AsyncLocks
+internal import Waiting
 public import Embeddings
 import Foundation
 import FoundationModels

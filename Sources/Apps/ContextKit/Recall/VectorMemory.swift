@@ -1,4 +1,4 @@
-internal import AsyncLocks
+internal import Waiting
 import Embeddings
 import Foundation
 import Synchronization

@@ -1,4 +1,4 @@
-internal import AsyncLocks
+internal import Waiting
 
 /// Requests, and the task that runs the engine for them.
 extension LoadedModel {

@@ -1,4 +1,4 @@
-internal import AsyncLocks
+internal import Waiting
 package import Grammar
 internal import Synchronization
 

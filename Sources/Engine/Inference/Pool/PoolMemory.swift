@@ -1,4 +1,4 @@
-internal import AsyncLocks
+internal import Waiting
 internal import Synchronization
 
 /// The memory of all models of a pool and of their sequences, within one budget: what is used least recently leaves first, never what is

@@ -1,4 +1,4 @@
-internal import AsyncLocks
+internal import Waiting
 
 /// The engine's state of a conversation: its KV cache. Any actor may hold a reference, but only ``LoadedModel`` accesses the contents,
 /// and the memory of the pool while no request uses it.

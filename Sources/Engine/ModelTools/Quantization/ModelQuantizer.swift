@@ -1,4 +1,4 @@
-internal import AsyncLocks
+internal import Waiting
 internal import CKernels
 package import Foundation
 package import Inference

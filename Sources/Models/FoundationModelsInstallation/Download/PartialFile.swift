@@ -1,4 +1,4 @@
-internal import AsyncLocks
+internal import Waiting
 internal import Files
 package import Foundation
 internal import Synchronization
