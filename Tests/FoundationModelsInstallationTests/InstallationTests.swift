@@ -99,5 +99,8 @@ struct InstallationTests {
             #expect(error.errorDescription != nil && !text.contains("fm ") && !text.contains("“fm"), "\(text)")
         }
         #expect(errors[1].errorDescription?.contains("5 MB more are needed") == true)
+        let question = InstallationError.repository(name: "a/b", reason: "it was not found; is there a network?")
+        #expect(question.errorDescription == "a/b: it was not found; is there a network?")
+        #expect(errors[4].errorDescription == "a/b: it is private.")
     }
 }

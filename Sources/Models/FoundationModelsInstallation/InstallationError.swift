@@ -33,16 +33,16 @@ public enum InstallationError: LocalizedError, Equatable, Sendable {
         case .diskFull(let needed, let directory):
             "The disk became full while a file was written to \(directory.path)"
                 + (needed.map { ": \(Self.megabytes($0)) more are needed." } ?? ".")
-        case .cannotWrite(let url, let reason): "Cannot write \(url.path): \(reason)."
+        case .cannotWrite(let url, let reason): "Cannot write \(url.path): \(Self.ended(reason))"
         case .notDownloaded(let name, let reasons):
             "\(name) could not be downloaded." + reasons.map { "\n  – \($0)" }.joined()
-        case .repository(let name, let reason): "\(name): \(reason)."
+        case .repository(let name, let reason): "\(name): \(Self.ended(reason))"
         case .address(let address, let reason): "“\(address)” \(reason)."
         case .nameTaken(let name, let directory, let source):
             "Another file is installed as \(name) in \(directory.path)\(source.map { ", from \($0)" } ?? "")."
         case .unknownModel(let name): "There is no model “\(name)” in the catalogue."
         case .notInstalled(let name): "“\(name)” is not installed."
-        case .unusable(let name, let reason): "\(name) cannot be used: \(reason)."
+        case .unusable(let name, let reason): "\(name) cannot be used: \(Self.ended(reason))"
         }
     }
 
@@ -54,6 +54,11 @@ public enum InstallationError: LocalizedError, Equatable, Sendable {
         case .unknownModel: "Use a name of the catalogue, OWNER/REPO for the Hugging Face hub, or the address of a GGUF file."
         case .cannotWrite, .repository, .address, .notInstalled, .unusable: nil
         }
+    }
+
+    /// A reason may be a question, or end as a sentence does.
+    private static func ended(_ reason: String) -> String {
+        reason.last.map { ".?!".contains($0) } ?? false ? reason : reason + "."
     }
 
     private static func megabytes(_ bytes: Int) -> String { "\(bytes / 1_000_000) MB" }
