@@ -19,6 +19,10 @@ package final class HubServer: Sendable {
         server.arguments = ["python3", "Tests/Tools/hub_server.py", folder.path]
         server.standardInput = lifeline
         server.standardOutput = output
+        // A program that outlives the tests must not keep their output open: whoever reads it waits for its end.
+        server.standardError = FileHandle.nullDevice
+        // Other programs that a test starts, such as a server of databases, must not keep the input open.
+        _ = fcntl(lifeline.fileHandleForWriting.fileDescriptor, F_SETFD, FD_CLOEXEC)
         try server.run()
         // The server prints its ports when it is ready.
         var text = ""
