@@ -18,6 +18,8 @@ struct TrainingBench: AsyncParsableCommand {
     @Option(help: "Batches.") var count = 3
     @Option(help: "The share of the tokens that are learned.") var share = 0.5
     @Flag(help: "Products of binary32.") var exact = false
+    @Flag(help: "Products of bfloat16 instead of integers.") var rounded = false
+    @Option(help: "The number of last layers that are trained.") var layers: Int?
 
     @Option(help: "A folder of recorded logits (FAMILY/CASE.json, FAMILY/model.gguf) and of imported adapters: compare them.")
     var recorded: String?
@@ -102,7 +104,7 @@ struct TrainingBench: AsyncParsableCommand {
         guard let model else { throw ValidationError("Give --model or --peft.") }
         let report = try TrainingSpeed.measure(
             model: model, rank: rank, rows: rows, length: length, keptLayers: kept, batches: count, learned: share,
-            rounds: !exact)
+            rounds: !exact, integers: !exact && !rounded, layers: layers)
         print(report.description)
     }
 }

@@ -23,15 +23,17 @@ struct TrainingSpeed: CustomStringConvertible {
 
     /// Trains on random tokens.
     static func measure(
-        model path: String, rank: Int, rows: Int, length: Int, keptLayers: Int, batches: Int, learned: Double, rounds: Bool
+        model path: String, rank: Int, rows: Int, length: Int, keptLayers: Int, batches: Int, learned: Double, rounds: Bool, integers: Bool,
+        layers: Int?
     ) throws -> TrainingSpeed {
         let model = try FrozenModel(path: path)
-        let matrices = AdapterTrainer.matrices(model, .all)
+        let matrices = AdapterTrainer.matrices(model, .all, layers: layers)
         let factors = try LowRankFactors(matrices, rank: rank, scale: 2)
         factors.initialize(seed: 1)
         let pool = try WorkerPool.shared()
         let pass = try GradientPass(
-            model, factors, pool: pool, maximumRows: rows, keptLayers: keptLayers, rounds: rounds, contextSize: length)
+            model, factors, pool: pool, maximumRows: rows, keptLayers: keptLayers, rounds: rounds, usesIntegers: integers,
+            contextSize: length)
         var numbers = SplitMix64(state: 7)
         var speeds: [Double] = []
         for _ in 0..<batches {

@@ -38,8 +38,14 @@ public struct AdapterOptions: Sendable, Codable, Equatable {
     public var keep = 2.0
     public var seed: UInt64 = 1
     public var matrices = Matrices.all
-    /// The maximum memory in bytes beyond the model's file; nil for 2.5 GB, or less if less is free.
+    /// The number of last layers whose matrices are trained; nil for all. Nothing is computed backwards below them, and the adapter is
+    /// smaller by as much.
+    public var layers: Int?
+    /// The maximum memory in bytes beyond the model's file; nil for 6 GB, or less if less is free.
     public var memory: Int?
+    /// Whether products with quantised weights have operands of 8 bits, as inference has them, if there is memory for copies of the
+    /// weights (SwitchBack, arXiv:2304.13013). Several times as fast; the factors and their gradients have 32 bits all the same.
+    public var integers = true
     /// Whether products are computed with operands of 16 bits (bfloat16), where the processor has such products; sums always have 32.
     public var rounds = true
 
@@ -51,6 +57,7 @@ public struct AdapterOptions: Sendable, Codable, Equatable {
         try require((1...256).contains(rank), "The rank must be from 1 to 256.")
         try require(alpha ?? 1 > 0 && (alpha ?? 1) <= 1e6, "Alpha must be greater than 0 and at most 1,000,000.")
         try require(rate ?? 1e-4 > 0 && rate ?? 1e-4 <= 1, "The learning rate must be greater than 0 and at most 1.")
+        try require((1...100_000).contains(layers ?? 1), "The number of layers must be at least 1.")
         try require((1...10_000).contains(epochs ?? 1), "The number of epochs must be from 1 to 10,000.")
         try require((1...10_000_000).contains(steps ?? 1), "The number of steps must be from 1 to 10,000,000.")
         try require((1...100_000_000).contains(stepTokens ?? 1), "The number of tokens of a step must be from 1 to 100,000,000.")

@@ -139,7 +139,7 @@ public final class AdapterTrainer: Sendable {
         chosen.epochs = options.steps.map { ($0 + stepsPerEpoch - 1) / stepsPerEpoch } ?? epochs
         chosen.steps = steps
         chosen.length = length
-        let places = Self.matrices(model, chosen.matrices)
+        let places = Self.matrices(model, chosen.matrices, layers: chosen.layers)
         let parameters = places.reduce(0) { $0 + chosen.rank * ($1.rows + $1.columns) }
         let longest = (sequences + validation).reduce(0) { max($0, $1.tokens.count) }
         let budget = options.memory ?? Self.defaultMemory
@@ -152,9 +152,13 @@ public final class AdapterTrainer: Sendable {
                 "Training with rows of \(longest) tokens takes \(memory(0) >> 20) MB, and \(budget >> 20) MB are allowed. Use a smaller --length, or allow more with --memory."
             )
         }
+        // Integers make products several times as fast; kept layers save a third of them.
+        let integers = GradientPass.integerBytes(model)
+        let usesIntegers = chosen.integers && integers > 0 && memory(0) + integers <= budget
+        let left = usesIntegers ? budget - integers : budget
         var kept = 0
-        while kept < model.layers.count, memory(kept + 1) <= budget { kept += 1 }
-        let batch = Batching(rows: rows, keptLayers: kept)
+        while kept < model.layers.count, memory(kept + 1) <= left { kept += 1 }
+        let batch = Batching(rows: rows, keptLayers: kept, usesIntegers: usesIntegers)
         batching = batch
         let keptTokens = options.keep > 0 ? KeptText.usualTokens : 0
         let share = Double(learned) / Double(tokens)
@@ -167,7 +171,7 @@ public final class AdapterTrainer: Sendable {
         plan = Plan(
             modelPath: model.file.path, modelName: model.shape.name, rows: sequences.count, validationRows: validation.count,
             tooLong: tooLong, tokens: tokens, learnedTokens: learned, steps: steps, epochs: chosen.epochs ?? 1,
-            stepTokens: chosen.stepTokens ?? 1, rate: chosen.rate ?? 0, parameters: parameters, memory: memory(kept),
+            stepTokens: chosen.stepTokens ?? 1, rate: chosen.rate ?? 0, parameters: parameters, memory: memory(kept) + (usesIntegers ? integers : 0),
             tokensPerSecond: speed,
             seconds: Double(steps) * (Double(tokens) / Double(stepsPerEpoch) + Double(keptTokens)) / max(1, speed))
     }
@@ -175,6 +179,7 @@ public final class AdapterTrainer: Sendable {
     struct Batching {
         var rows: Int
         var keptLayers: Int
+        var usesIntegers: Bool
     }
     let batching: Batching
 
@@ -187,7 +192,7 @@ public final class AdapterTrainer: Sendable {
     /// The share of the limit of matrix products that a run usually reaches (BENCHMARKS.md, “Training”).
     private static let usualShareOfLimit = 0.4
     private static var defaultMemory: Int {
-        let most = 5 << 29  // 2.5 GB
+        let most = 6 << 30
         guard let free = SystemMemory.current.available() else { return most }
         return max(256 << 20, min(most, free / 4 * 3))
     }
@@ -195,10 +200,13 @@ public final class AdapterTrainer: Sendable {
     /// The number of tokens of a batch: enough that decoding weights takes little of the time.
     private static func rows(longest: Int, tokens: Int) -> Int { max(longest, min(1024, max(64, tokens))) }
 
-    package static func matrices(_ model: FrozenModel, _ kind: AdapterOptions.Matrices) -> [(
+    /// The matrices that are trained.
+    ///
+    /// - Parameter layers: the number of last layers; nil for all.
+    package static func matrices(_ model: FrozenModel, _ kind: AdapterOptions.Matrices, layers: Int? = nil) -> [(
         name: String, rows: Int, columns: Int
     )] {
-        model.layers.flatMap { layer in
+        model.layers.suffix(layers ?? model.layers.count).flatMap { layer in
             let chosen =
                 switch kind {
                 case .all: layer.projections

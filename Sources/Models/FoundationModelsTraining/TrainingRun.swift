@@ -23,13 +23,13 @@ final class TrainingRun {
         self.information = information
         let options = trainer.options
         factors = try LowRankFactors(
-            AdapterTrainer.matrices(trainer.model, options.matrices), rank: options.rank,
+            AdapterTrainer.matrices(trainer.model, options.matrices, layers: options.layers), rank: options.rank,
             scale: Float((options.alpha ?? 1) / Double(options.rank)))
         let pool: WorkerPool
         do { pool = try WorkerPool.shared() } catch { throw .outOfMemory(bytes: 4096) }
         pass = try GradientPass(
             trainer.model, factors, pool: pool, maximumRows: trainer.batching.rows, keptLayers: trainer.batching.keptLayers,
-            rounds: options.rounds, contextSize: options.length)
+            rounds: options.rounds, usesIntegers: trainer.batching.usesIntegers, contextSize: options.length)
     }
 
     func run(resumes: Bool, isCancelled: () -> Bool, report: (AdapterTrainer.Progress) -> Void) throws -> AdapterTrainer.Summary {

@@ -37,6 +37,7 @@ extension Adapter {
         var stepTokens: Int?
         @Option(help: "The longest row in tokens; longer ones are left out.") var length = AdapterOptions().length
         @Option(help: "The matrices that are trained: all, attention or feed-forward.") var matrices = AdapterOptions.Matrices.all
+        @Option(help: "The number of last layers whose matrices are trained (default: all).") var layers: Int?
         @Option(help: "The share of the rows that are not learned.") var validation = AdapterOptions().validationShare
         @Option(help: "Epochs without a smaller validation loss after which training ends; 0 for never.")
         var patience = AdapterOptions().patience
@@ -45,7 +46,7 @@ extension Adapter {
         @Option(help: "How much the model's predictions for texts of other kinds are kept; 0 for not.")
         var keep = AdapterOptions().keep
         @Option(help: "The seed of the order of rows and of the first values.") var seed: UInt64 = 1
-        @Option(help: "Memory in MB beyond the model's file (default: 2560, or less if less is free).") var memory: Int?
+        @Option(help: "Memory in MB beyond the model's file (default: 6144, or less if less is free).") var memory: Int?
         @Flag(help: "Compute products with 32 bits.") var exact = false
         @Flag(help: "Continue a run from its checkpoint.") var resume = false
         @Flag(help: "Show what is learned of the first rows, and train nothing.") var preview = false
@@ -61,7 +62,7 @@ extension Adapter {
             (options.rank, options.alpha, options.rate, options.epochs, options.steps) = (rank, alpha, rate, epochs, steps)
             (options.stepTokens, options.length, options.matrices, options.seed) = (stepTokens, length, matrices, seed)
             (options.validationShare, options.patience, options.weightDecay) = (validation, patience, weightDecay)
-            options.keep = keep
+            (options.keep, options.layers, options.integers) = (keep, layers, !exact)
             (options.clip, options.rounds, options.memory) = (clip, !exact, memory.map { min(max(0, $0), 1 << 30) << 20 })
             return options
         }

@@ -69,6 +69,13 @@ typedef struct {
     bool add;
 } ck_training_product;
 
+/// Packs a quantised matrix for products with integers (`ck_matmul`): the panels of `target`.
+void ck_training_pack_panels(ck_pool *pool, const uint8_t *weights, size_t row_bytes, const ck_matrix *target, uint8_t *panels);
+/// Packs the transpose of a quantised matrix as Q8_0, which `target` describes: its columns, the rows of the matrix, are a multiple of 32.
+/// `scratch` has the size of the transpose in Q8_0.
+void ck_training_pack_transposed(ck_pool *pool, const uint8_t *weights, size_t row_bytes, ck_type type, const ck_matrix *target,
+                                 uint8_t *panels, uint8_t *scratch);
+
 void ck_training_multiply(ck_pool *pool, const ck_training_kernels *k, const ck_training_product *products, int32_t count);
 
 /// Causal attention of one layer over sequences that are packed one after the other, and its gradient. Rows of queries, keys and

@@ -67,6 +67,9 @@ package final class FrozenModel: @unchecked Sendable {  // Nothing is written af
     let rotaries: [RotaryTable]
     private let memory: [Memory]
 
+    /// All matrices that are multiplied.
+    var matrices: [FrozenMatrix] { layers.flatMap { $0.projections.map(\.matrix) } + [head] }
+
     /// - Throws: ``TrainingError/unsupportedModel(_:)`` for a family that cannot be trained, ``TrainingError/damagedModel(_:)`` if a tensor
     ///   is missing or has another shape.
     package convenience init(path: String) throws(TrainingError) {

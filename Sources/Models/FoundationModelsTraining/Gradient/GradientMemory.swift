@@ -77,8 +77,10 @@ final class Workspace {
     let small: UnsafeMutableRawPointer
     let low, wide, other, branch: Buffer
     var attention: Buffer
+    /// Nil if no product has operands of 8 bits.
+    let quantized: QuantizedRows?
 
-    init(_ model: FrozenModel, rows: Int, rank: Int) throws(TrainingError) {
+    init(_ model: FrozenModel, rows: Int, rank: Int, quantizes pool: WorkerPool?) throws(TrainingError) {
         let widest = Self.widest(model)
         func bytes(_ count: Int, _ k: Int) -> Int { ck_training_panel_bytes(Int32(count), Int32(k), false) }
         operand = .allocate(
@@ -89,6 +91,10 @@ final class Workspace {
         other = try Buffer(rows * widest)
         branch = try Buffer(rows * model.shape.width)
         attention = try Buffer(0)
+        let elements = max(min(rows, GradientPass.integerRows) * widest, GradientPass.headChunk(model) * model.shape.vocabularySize)
+        do { quantized = try pool.map { try QuantizedRows(elements: elements, pool: $0) } } catch {
+            throw .outOfMemory(bytes: QuantizedRows.bytes(elements: elements))
+        }
     }
 
     /// The largest number of columns that a product of any layer has.

@@ -97,12 +97,19 @@ extension GradientPass {
         } else {
             normed.update(from: rows, count: targets.count * width)
         }
-        let operand = pack(normed, stride: width, count: targets.count, k: width, in: work.operand)
-        multiply([
-            product(
-                model.head, transposed: false, operand, logits.pointer, stride: vocabulary, scale: Float(model.shape.logitScale),
-                adds: false)
-        ])
+        if let matrix = integers[model.head.name] {
+            let scale = Float(model.shape.logitScale) * model.head.scale
+            multiply(
+                [integerProduct(matrix.forward, logits.pointer, stride: vocabulary, scale: scale, adds: false)], normed,
+                stride: width, rows: targets.count, columns: width)
+        } else {
+            let operand = pack(normed, stride: width, count: targets.count, k: width, in: work.operand)
+            multiply([
+                product(
+                    model.head, transposed: false, operand, logits.pointer, stride: vocabulary, scale: Float(model.shape.logitScale),
+                    adds: false)
+            ])
+        }
         if let bias = model.headBias {
             for row in targets.indices.lazy.map({ $0 - targets.startIndex }) {
                 for token in 0..<vocabulary { logits.pointer[row * vocabulary + token] += bias[token] }
@@ -119,7 +126,12 @@ extension GradientPass {
         // The panels of all logits at once would take as much memory as the logits: the vocabulary is split.
         let part = min(vocabulary, work.wide.count / headChunk / 256 * 256)
         var isFirst = true
-        for first in stride(from: 0, to: vocabulary, by: part) {
+        if let matrix = integers[model.head.name] {
+            multiply(
+                [integerProduct(matrix.backward, headGradients.pointer, stride: width, scale: scale * model.head.scale, adds: false)],
+                logits.pointer, stride: vocabulary, rows: count, columns: vocabulary)
+        }
+        for first in integers[model.head.name] == nil ? stride(from: 0, to: vocabulary, by: part) : stride(from: 0, to: 0, by: 1) {
             let tokens = min(part, vocabulary - first)
             let operand = pack(
                 logits.pointer + first, stride: vocabulary, count: count, k: tokens,

@@ -255,10 +255,10 @@ extension GradientPass {
         if layer.attention.headNorm == .rotatedHeads { normHeadsBackward() }
         rotate(layer, din, rows: rows, inverse: true)
         if layer.attention.headNorm != .rotatedHeads { normHeadsBackward() }
-        // The embeddings are not trained: nothing below the first layer needs a gradient.
+        // Nothing below the first layer with factors needs a gradient.
         applyBackward(
             layer.inputs, low: state.low[..<inputCount], x: state.normed.pointer, rows: rows, dy: din, stride: layer.inputWidth,
-            dx: index == 0 ? nil : work.wide.pointer)
-        if index > 0 { addGradient(inputs[index].pointer, layer.mixerNorm, work.wide.pointer) }
+            dx: index == firstTrained ? nil : work.wide.pointer)
+        if index > firstTrained { addGradient(inputs[index].pointer, layer.mixerNorm, work.wide.pointer) }
     }
 }

@@ -41,6 +41,34 @@ extension GradientPass {
         }
     }
 
+    func integerProduct(
+        _ matrix: ck_matrix, _ y: UnsafeMutablePointer<Float>, stride: Int, scale: Float, adds: Bool
+    ) -> ck_product {
+        var matrix = matrix
+        matrix.scale = scale
+        return ck_product(matrix: matrix, activations: nil, y: y, ldy: Int32(stride), add: adds)
+    }
+
+    /// Products of rows, which are `stride` apart, with matrices of integers.
+    func multiply(_ products: [ck_product], _ x: UnsafePointer<Float>, stride: Int, rows: Int, columns: Int) {
+        guard !products.isEmpty, let quantized = work.quantized else { return }
+        // The codes of so many rows stay in a core's cache while the panels of the matrices pass.
+        for first in Swift.stride(from: 0, to: rows, by: Self.integerRows) {
+            let count = min(Self.integerRows, rows - first)
+            var activations = quantized.quantize(x + first * stride, stride: stride, rows: count, columns: columns, pool: pool)
+            let part = products.map { product in
+                var product = product
+                product.y += first * Int(product.ldy)
+                return product
+            }
+            part.withUnsafeBufferPointer {
+                ck_matmul(pool.handle, forwardKernels, &activations, $0.baseAddress, Int32($0.count))
+            }
+        }
+    }
+
+    static var integerRows: Int { 256 }
+
     /// y = W·x + bias + scale·B·A·x for matrices with the same input.
     func apply(
         _ projections: [FrozenModel.Projection], low: ArraySlice<Buffer>, x: UnsafePointer<Float>, rows: Int,
@@ -49,9 +77,15 @@ extension GradientPass {
         guard let columns = projections.first?.matrix.columns else { return }
         let operand = pack(x, stride: columns, count: rows, k: columns, in: work.operand)
         var products: [ck_training_product] = []
+        var integers: [ck_product] = []
         for (projection, low) in zip(projections, low) {
-            products.append(
-                product(projection.matrix, transposed: false, operand, y + projection.offset, stride: stride, adds: false))
+            if let matrix = self.integers[projection.matrix.name] {
+                integers.append(
+                    integerProduct(matrix.forward, y + projection.offset, stride: stride, scale: projection.matrix.scale, adds: false))
+            } else {
+                products.append(
+                    product(projection.matrix, transposed: false, operand, y + projection.offset, stride: stride, adds: false))
+            }
             if !isBase, let place = factors.places[projection.matrix.name] {
                 products.append(
                     product(
@@ -61,6 +95,7 @@ extension GradientPass {
             }
         }
         multiply(products)
+        multiply(integers, x, stride: columns, rows: rows, columns: columns)
         for (projection, low) in zip(projections, low) {
             if let bias = projection.bias {
                 for row in 0..<rows {
@@ -92,7 +127,12 @@ extension GradientPass {
             let operand = pack(gradient, stride: stride, count: rows, k: matrix.rows, in: work.operand)
             var products: [ck_training_product] = []
             if let dx {
-                products.append(product(matrix, transposed: true, operand, dx, stride: matrix.columns, adds: !isFirst))
+                if let integer = integers[matrix.name] {
+                    let product = integerProduct(integer.backward, dx, stride: matrix.columns, scale: matrix.scale, adds: !isFirst)
+                    multiply([product], gradient, stride: stride, rows: rows, columns: matrix.rows)
+                } else {
+                    products.append(product(matrix, transposed: true, operand, dx, stride: matrix.columns, adds: !isFirst))
+                }
                 isFirst = false
             }
             if let place {

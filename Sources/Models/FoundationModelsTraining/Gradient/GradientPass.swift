@@ -12,6 +12,8 @@ package final class GradientPass: @unchecked Sendable {  // Used by one thread a
     package let pool: WorkerPool
     /// Whether operands of products are rounded to bfloat16.
     package let rounds: Bool
+    /// The matrices whose products have operands of 8 bits, by their names.
+    let integers: [String: IntegerMatrix]
     let maximumRows: Int
     let kernels: UnsafePointer<ck_training_kernels>
     let forwardKernels: UnsafePointer<ck_kernels>
@@ -19,6 +21,8 @@ package final class GradientPass: @unchecked Sendable {  // Used by one thread a
     let states: [LayerState]
     /// The number of last layers that have a state of their own.
     let keptLayers: Int
+    /// The first layer with factors: no gradient is needed below it.
+    let firstTrained: Int
     let work: Workspace
     /// The gradient of the residual stream.
     let gradient: Buffer
@@ -38,6 +42,11 @@ package final class GradientPass: @unchecked Sendable {  // Used by one thread a
         min(504, max(96, (32 << 20) / model.shape.vocabularySize / 12 * 12))
     }
 
+    /// The bytes of the matrices of products with 8 bits.
+    static func integerBytes(_ model: FrozenModel) -> Int {
+        model.matrices.reduce(0) { $0 + (IntegerMatrix.bytes($1.type, rows: $1.rows, columns: $1.columns) ?? 0) }
+    }
+
     /// The memory that a pass takes, in bytes, beyond the mapped file and the factors.
     static func bytes(_ model: FrozenModel, rows: Int, rank: Int, keptLayers: Int) -> Int {
         let width = model.shape.width
@@ -51,9 +60,10 @@ package final class GradientPass: @unchecked Sendable {  // Used by one thread a
     /// - Parameters:
     ///   - maximumRows: the largest number of tokens of a batch.
     ///   - keptLayers: the number of layers whose intermediate results are kept for the backward pass.
+    ///   - usesIntegers: whether products with quantised matrices have operands of 8 bits.
     package init(
         _ model: FrozenModel, _ factors: LowRankFactors, pool: WorkerPool, maximumRows: Int, keptLayers: Int, rounds: Bool,
-        contextSize: Int
+        usesIntegers: Bool = false, contextSize: Int
     ) throws(TrainingError) {
         (self.model, self.factors, self.pool, self.maximumRows) = (model, factors, pool, maximumRows)
         self.contextSize = contextSize
@@ -63,6 +73,14 @@ package final class GradientPass: @unchecked Sendable {  // Used by one thread a
         let width = model.shape.width
         let layers = model.layers
         self.keptLayers = min(keptLayers, layers.count)
+        firstTrained = layers.firstIndex { $0.projections.contains { factors.places[$0.matrix.name] != nil } } ?? layers.count
+        var integers: [String: IntegerMatrix] = [:]
+        if usesIntegers {
+            do {
+                for matrix in model.matrices { integers[matrix.name] = try IntegerMatrix(matrix, pool: pool) }
+            } catch { throw .outOfMemory(bytes: Self.integerBytes(model)) }
+        }
+        self.integers = integers
         var inputs: [Buffer] = []
         for _ in 0...layers.count { inputs.append(try Buffer(maximumRows * width)) }
         self.inputs = inputs
@@ -79,7 +97,7 @@ package final class GradientPass: @unchecked Sendable {  // Used by one thread a
             }
         }
         self.states = states
-        work = try Workspace(model, rows: maximumRows, rank: factors.rank)
+        work = try Workspace(model, rows: maximumRows, rank: factors.rank, quantizes: integers.isEmpty ? nil : pool)
         gradient = try Buffer(maximumRows * width)
         headChunk = Self.headChunk(model)
         logits = try Buffer(headChunk * model.shape.vocabularySize)
@@ -115,7 +133,7 @@ package final class GradientPass: @unchecked Sendable {  // Used by one thread a
         gradient.clear()
         head(batch, factor: divisor.map { Float(1 / $0) }, expected: expected, &result)
         guard divisor != nil else { return result }
-        for index in model.layers.indices.reversed() {
+        for index in model.layers.indices[firstTrained...].reversed() {
             if isCancelled() { throw .cancelled }
             if index < model.layers.count - keptLayers { try forward(index, batch, isAgain: true) }
             try backward(index, batch)
