@@ -198,7 +198,7 @@ let package = Package(
             dependencies: [
                 "TokenCounts", .product(name: "Logging", package: "swift-log"),
                 .product(name: "Subprocess", package: "swift-subprocess"),
-                "Waiting", "Embeddings", "Files", "FoundationModels", "ModelPrompts", "TextSearch",
+                "Waiting", "Embeddings", "Files", "FoundationModels", "JSON", "ModelPrompts", "TextSearch",
                 .product(name: "GRDB", package: "GRDB.swift"),
             ],
             swiftSettings: settings),

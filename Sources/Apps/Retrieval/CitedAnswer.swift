@@ -1,5 +1,6 @@
 import Foundation
 public import FoundationModels
+import JSON
 import ModelPrompts
 
 /// An answer from documents, whose statements name the passages that they are from and have been checked against them.
@@ -128,7 +129,8 @@ public struct CitedAnswer: Sendable, Codable {
         var usage = Self.noUsage
         if !context.citations.isEmpty {
             let session = LanguageModelSession(model: model, instructions: instructions ?? ModelPrompts.documentsInstructions)
-            let schema = try Self.schema(passages: context.citations.map(\.number))
+            let schema = try GenerationSchema(
+                jsonSchema: ModelPrompts.citedAnswerSchema(passages: context.citations.map(\.number)))
             let prompt = Prompt(ModelPrompts.citedAnswer(question, from: context.text))
             let response = try await session.respond(to: prompt, schema: schema, options: options)
             drafts = try Self.drafts(in: response.content)
@@ -225,44 +227,11 @@ extension CitedAnswer {
         var source: Int?
     }
 
-    /// The choice of no passage.
-    private static let noPassage = "none"
-
-    private static let maximumStatements = 3
-
-    /// The schema of an answer: up to three statements, each after the number of its passage. A model that chooses no passage
-    /// cannot write a statement.
-    ///
-    /// There is no quotation before the statement. It would double the length of an answer, small models repeat it as the
-    /// statement, and the check needs only the passage.
-    static func schema(passages: [Int]) throws -> GenerationSchema {
-        let number = DynamicGenerationSchema(name: "Passage", anyOf: passages.map { "\($0)" })
-        let statement = DynamicGenerationSchema(
-            name: "Statement",
-            properties: [
-                .init(name: "passage", description: "the passage that contains the answer", schema: number),
-                .init(
-                    name: "statement", description: "the answer in one or two sentences",
-                    schema: DynamicGenerationSchema(type: String.self)),
-            ])
-        let nothing = DynamicGenerationSchema(
-            name: "NoAnswer",
-            properties: [
-                .init(
-                    name: "passage", description: "if no passage contains the answer",
-                    schema: DynamicGenerationSchema(name: "NoPassage", anyOf: [noPassage]))
-            ])
-        let part = DynamicGenerationSchema(name: "Part", anyOf: [statement, nothing])
-        let parts = DynamicGenerationSchema(arrayOf: part, minimumElements: 1, maximumElements: maximumStatements)
-        let root = DynamicGenerationSchema(name: "Answer", properties: [.init(name: "statements", schema: parts)])
-        return try GenerationSchema(root: root, dependencies: [])
-    }
-
     /// The statements in a response. Models without constrained decoding may write a statement although they chose no passage.
     static func drafts(in content: GeneratedContent) throws -> [Draft] {
         try content.value([GeneratedContent].self, forProperty: "statements").compactMap { part in
             let passage = try part.value(String.self, forProperty: "passage")
-            guard passage != noPassage, let text = try part.value(String?.self, forProperty: "statement") else { return nil }
+            guard passage != ModelPrompts.noPassage, let text = try part.value(String?.self, forProperty: "statement") else { return nil }
             let statement = cleaned(text)
             return statement.isEmpty ? nil : Draft(text: statement, source: Int(passage))
         }

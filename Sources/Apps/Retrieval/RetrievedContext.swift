@@ -144,8 +144,7 @@ private struct Packing {
     }
 
     private static func heading(_ number: Int, _ passage: Passage) -> String {
-        let headings = passage.headings.isEmpty ? "" : " (\(passage.headings.joined(separator: " › ")))"
-        return "[\(number)] \(passage.place)\(headings)"
+        ModelPrompts.passageHeading(number, place: passage.place, headings: passage.headings)
     }
 
     /// The texts of adjacent passages, without what a passage repeats from the one before it.

@@ -5,6 +5,7 @@
 #define LOAD_HALF16(p) load_half16_training(p)
 #define TILE_ROWS 3
 
+#include <math.h>
 #include <stdatomic.h>
 #include <string.h>
 
@@ -258,6 +259,13 @@ static void small_product(const ck_training_kernels *k, const float *panels, int
                     n - column < COLUMNS ? n - column : COLUMNS, scale, add, c + (size_t)first * (size_t)ldc + column, ldc);
 }
 
+/// Overwrites the scores of rows of other branches among a row's scores, which begin at row `from` of the sequence.
+static void hide_branches(const ck_training_attention *a, int32_t sequence, size_t row, int32_t from, float *scores, float value) {
+    if (!a->branches) return;
+    for (int32_t i = a->prefixes[sequence]; i < a->branches[row]; i++)
+        if (i >= from) scores[i - from] = value;
+}
+
 static void attend_head(const attention_job *job, int32_t sequence, int32_t kv, float *scratch) {
     const ck_training_attention *a = job->a;
     const ck_training_kernels *t = job->k;
@@ -298,12 +306,15 @@ static void attend_head(const attention_job *job, int32_t sequence, int32_t kv, 
                 int32_t last = first + i - from, begin = a->window > 0 ? last - a->window + 1 : 0;
                 if (begin < 0) begin = 0;
                 if (a->soft_cap > 0) t->soft_cap(s + begin, a->soft_cap, last + 1 - begin);
+                hide_branches(a, sequence, row + (size_t)(first + i), from, s, -INFINITY);
                 if (!job->backward) {
                     float maximum = s[begin];
                     for (int32_t j = begin; j <= last; j++)
                         if (s[j] > maximum) maximum = s[j];
                     float sum = t->exponentials(s + begin, maximum, last + 1 - begin), inverse = 1 / sum;
                     for (int32_t j = begin; j <= last; j++) s[j] *= inverse;
+                    // Zero, not almost zero: arithmetic with denormal numbers takes a hundred times as long.
+                    hide_branches(a, sequence, row + (size_t)(first + i), from, s, 0);
                     lse[(size_t)i * (size_t)a->heads] = maximum + logf(sum);
                     for (int32_t j = 0; j < begin; j++) s[j] = 0;
                     for (int32_t j = last + 1; j < span; j++) s[j] = 0;
@@ -327,9 +338,11 @@ static void attend_head(const attention_job *job, int32_t sequence, int32_t kv, 
                     delta += dout[(size_t)i * (size_t)a->ldo + (size_t)d] * out[(size_t)i * (size_t)a->ldo + (size_t)d];
                 memcpy(buffer, s + begin, (size_t)(last + 1 - begin) * 4);
                 t->exponentials(s + begin, lse[(size_t)i * (size_t)a->heads], last + 1 - begin);
+                hide_branches(a, sequence, row + (size_t)(first + i), from, s, 0);
                 for (int32_t j = begin; j <= last; j++) g[j] = s[j] * (g[j] - delta);
                 if (a->soft_cap > 0)
                     for (int32_t j = begin; j <= last; j++) {
+                        if (s[j] == 0) continue;
                         float share = buffer[j - begin] / a->soft_cap;
                         g[j] *= 1 - share * share;
                     }

@@ -86,8 +86,18 @@ public final class AdapterTrainer: Sendable {
         var validation: [TrainingSequence] = []
         var tooLong: [Int] = []
         var empty: [Int] = []
+        var lines: [(hash: UInt64, found: [TrainingSequence])] = []
         for row in data.rows {
             let found = try encoder.sequences(row)
+            if let last = lines.last, last.hash == row.hash, last.found.first?.line == row.line {
+                lines[lines.count - 1].found += found
+            } else {
+                lines.append((row.hash, found))
+            }
+        }
+        for (hash, conversations) in lines {
+            let found = TrainingSequence.merged(conversations, maximumTokens: min(length, Self.rowsOfBatch))
+            let row = (line: conversations.first?.line ?? 0, hash: hash)
             if found.allSatisfy({ $0.learnedCount == 0 }) { empty.append(row.line) }
             for sequence in found where sequence.learnedCount > 0 {
                 guard sequence.tokens.count <= length else {
@@ -162,11 +172,20 @@ public final class AdapterTrainer: Sendable {
         batching = batch
         let keptTokens = options.keep > 0 ? KeptText.usualTokens : 0
         let share = Double(learned) / Double(tokens)
-        let operations =
-            (4 + 2 * (1 - Double(kept) / Double(model.layers.count))) * Double(layerWeights) + 4 * share * Double(headWeights)
+        // Forwards through all layers, and backwards, and a second time forwards if nothing is kept, through those that are trained.
+        let layers = Double(model.layers.count)
+        let trained = Double(min(model.layers.count, chosen.layers ?? model.layers.count))
+        let passes = 2 + (2 * trained + 2 * max(0, trained - Double(kept))) / layers
+        let operations = passes * Double(layerWeights) + 4 * share * Double(headWeights)
         let pool: WorkerPool
         do { pool = try WorkerPool.shared() } catch { throw .outOfMemory(bytes: 4096) }
-        let speed = Self.usualShareOfLimit * ProductSpeed.limit(pool, rounds: chosen.rounds) / operations
+        let limit: Double
+        if usesIntegers, let matrix = model.layers.last?.down.matrix {
+            limit = try ProductSpeed.integers(pool, matrix)
+        } else {
+            limit = ProductSpeed.limit(pool, rounds: chosen.rounds)
+        }
+        let speed = (usesIntegers ? Self.usualShareOfIntegers : Self.usualShareOfLimit) * limit / operations
         self.options = chosen
         plan = Plan(
             modelPath: model.file.path, modelName: model.shape.name, rows: sequences.count, validationRows: validation.count,
@@ -191,14 +210,16 @@ public final class AdapterTrainer: Sendable {
     private static let usualRows = 8
     /// The share of the limit of matrix products that a run usually reaches (BENCHMARKS.md, “Training”).
     private static let usualShareOfLimit = 0.4
+    private static let usualShareOfIntegers = 0.6
     private static var defaultMemory: Int {
         let most = 6 << 30
         guard let free = SystemMemory.current.available() else { return most }
         return max(256 << 20, min(most, free / 4 * 3))
     }
 
+    private static let rowsOfBatch = 1024
     /// The number of tokens of a batch: enough that decoding weights takes little of the time.
-    private static func rows(longest: Int, tokens: Int) -> Int { max(longest, min(1024, max(64, tokens))) }
+    private static func rows(longest: Int, tokens: Int) -> Int { max(longest, min(rowsOfBatch, max(64, tokens))) }
 
     /// The matrices that are trained.
     ///

@@ -14,6 +14,8 @@ internal import ModelPrompts
 /// - `{"prompt": "…", "completion": "…"}`;
 /// - `{"text": "…"}`, of which every token is learned.
 ///
+/// Rows with the member `class` are those that teach a model to be an assistant (Documentation/Teaching.md).
+///
 /// A user's message may have a `response_format` with a JSON Schema, which then stands in the prompt as it does in a guided request.
 public struct TrainingData: Sendable {
     package struct Row: Sendable {
@@ -76,8 +78,11 @@ public struct TrainingData: Sendable {
                 // The parser read one line, and the error names it already.
                 throw .invalidData(line: index + 1, reason: "it is not JSON at column \(error.column): \(error.reason)")
             }
-            do {
-                rows.append(Row(line: index + 1, content: try Self.content(value), hash: FNV.hash(line)))
+            let hash = FNV.hash(line)
+            do throws(RowError) {
+                let contents =
+                    if let row = AssistantRow(value, hash: hash) { try row.contents() } else { [try Self.content(value)] }
+                for content in contents { rows.append(Row(line: index + 1, content: content, hash: hash)) }
             } catch {
                 throw .invalidData(line: index + 1, reason: error.reason)
             }
@@ -87,7 +92,7 @@ public struct TrainingData: Sendable {
 
     // MARK: - Reading rows
 
-    private struct RowError: Error { var reason: String }
+    struct RowError: Error { var reason: String }
 
     private static func content(_ value: JSONValue) throws(RowError) -> Content {
         if case .array(let messages) = value { return try chat(messages, tools: nil) }

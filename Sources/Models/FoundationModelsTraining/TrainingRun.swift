@@ -71,7 +71,7 @@ final class TrainingRun {
                     try save()
                     throw TrainingError.cancelled
                 }
-                try finishEpoch(found)
+                try finishValidation(found, endsEpoch: schedule.endsEpoch(state.step))
                 if let point = state.history.last { report(progress(point, steps, schedule)) }
                 try save()
                 lastSave = .now
@@ -87,7 +87,8 @@ final class TrainingRun {
             // Nothing is left to learn.
             if point.loss == 0 { state.isFinished = true }
             let endsEpoch = schedule.endsEpoch(state.step)
-            state.isValidationDue = !trainer.validation.isEmpty && (endsEpoch || state.step == steps || state.isFinished)
+            let isDue = endsEpoch || state.step == steps || state.isFinished || state.step % Self.stepsBetweenValidations == 0
+            state.isValidationDue = !trainer.validation.isEmpty && isDue
             if !state.isValidationDue { report(progress(point, steps, schedule)) }
             if ContinuousClock.now - lastSave > .seconds(Self.secondsBetweenCheckpoints) || endsEpoch {
                 try save()
@@ -102,6 +103,8 @@ final class TrainingRun {
     }
 
     private static let secondsBetweenCheckpoints = 30
+    /// An epoch of many rows takes hours: its adapter so far can be looked at.
+    private static let stepsBetweenValidations = 50
 
     /// One step of the optimiser; nil if cancelled.
     private func step(_ schedule: Schedule, _ steps: Int, _ isCancelled: () -> Bool) throws -> TrainingState.Point? {
@@ -150,10 +153,11 @@ final class TrainingRun {
         return TrainingState.Point(step: state.step + 1, loss: loss, rate: rate, gradientNorm: norm, divergence: divergence)
     }
 
-    private func finishEpoch(_ found: (loss: Double, accuracy: Double)) throws(TrainingError) {
+    private func finishValidation(_ found: (loss: Double, accuracy: Double), endsEpoch: Bool) throws {
         state.isValidationDue = false
         guard found.loss.isFinite else {
-            throw .diverged(step: state.step, lines: [], reason: "the loss of the validation rows is not a number")
+            throw TrainingError.diverged(
+                step: state.step, lines: [], reason: "the loss of the validation rows is not a number")
         }
         if let last = state.history.indices.last {
             state.history[last].validationLoss = found.loss
@@ -165,7 +169,8 @@ final class TrainingRun {
             state.bestStep = state.step
             state.epochsWithoutGain = 0
             best = factors.values.values
-        } else {
+            if !endsEpoch { try AdapterWriter.write(factors, trainer, information, summary, to: url) }
+        } else if endsEpoch {
             state.epochsWithoutGain += 1
             let patience = trainer.options.patience
             if patience > 0, state.epochsWithoutGain >= patience { state.isFinished = true }
@@ -177,10 +182,10 @@ final class TrainingRun {
         var batches: [TrainingBatch] = []
         for sequence in sequences {
             if let last = batches.last, last.tokens.count + sequence.tokens.count <= pass.maximumRows {
-                batches[batches.count - 1].add(sequence.tokens, isLearned: sequence.isLearned)
+                batches[batches.count - 1].add(sequence)
             } else {
                 var batch = TrainingBatch()
-                batch.add(sequence.tokens, isLearned: sequence.isLearned)
+                batch.add(sequence)
                 batches.append(batch)
             }
         }

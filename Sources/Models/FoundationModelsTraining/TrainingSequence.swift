@@ -8,8 +8,70 @@ package struct TrainingSequence: Sendable, Equatable {
     package var tokens: [Int32]
     /// Never true for the first token.
     package var isLearned: [Bool]
+    /// Where branches begin that have the tokens before the first of them in common, as several questions about the same passages have.
+    /// A branch sees these tokens and its own: the sequence is computed as if each branch were a conversation of its own. Empty for one
+    /// conversation.
+    package var branches: [Int] = []
+
+    package init(line: Int, tokens: [Int32], isLearned: [Bool], branches: [Int] = []) {
+        (self.line, self.tokens, self.isLearned, self.branches) = (line, tokens, isLearned, branches)
+    }
 
     package var learnedCount: Int { isLearned.count { $0 } }
+
+    /// A beginning that is shorter is computed again for each conversation.
+    private static let minimumPrefix = 48
+
+    /// Conversations of one row that begin alike as sequences with branches, none longer than a limit.
+    static func merged(_ sequences: [TrainingSequence], maximumTokens: Int) -> [TrainingSequence] {
+        var result: [TrainingSequence] = []
+        var group: [TrainingSequence] = []
+        var prefix = 0
+        func tokens(_ prefix: Int, _ group: [TrainingSequence]) -> Int {
+            group.reduce(prefix) { $0 + $1.tokens.count - prefix }
+        }
+        func finish() {
+            if let sequence = branched(group, prefix: prefix) { result.append(sequence) }
+            group = []
+        }
+        for sequence in sequences {
+            if let first = group.first {
+                let common = commonPrefix(first, sequence, limit: group.count == 1 ? .max : prefix)
+                if common >= minimumPrefix, tokens(common, group + [sequence]) <= maximumTokens {
+                    group.append(sequence)
+                    prefix = common
+                    continue
+                }
+                finish()
+            }
+            group = [sequence]
+            prefix = sequence.tokens.count
+        }
+        finish()
+        return result
+    }
+
+    /// The number of tokens at the beginning that are equal, and not learned in either; each has a token after them that is not learned.
+    private static func commonPrefix(_ first: TrainingSequence, _ second: TrainingSequence, limit: Int) -> Int {
+        let most = min(first.tokens.count, second.tokens.count, limit)
+        var count = 0
+        while count < most, first.tokens[count] == second.tokens[count], !first.isLearned[count], !second.isLearned[count] { count += 1 }
+        while count > 0, count == min(first.tokens.count, second.tokens.count) || first.isLearned[count] || second.isLearned[count] {
+            count -= 1
+        }
+        return count
+    }
+
+    private static func branched(_ group: [TrainingSequence], prefix: Int) -> TrainingSequence? {
+        guard var result = group.first, group.count > 1 else { return group.first }
+        result.branches = [prefix]
+        for sequence in group.dropFirst() {
+            result.branches.append(result.tokens.count)
+            result.tokens += sequence.tokens[prefix...]
+            result.isLearned += sequence.isLearned[prefix...]
+        }
+        return result
+    }
 }
 
 /// Renders rows with a model's chat template, as requests are rendered.
@@ -70,13 +132,9 @@ package struct SequenceEncoder: Sendable {
         var messages = list
         var learned = isLearned
         // The instructions that a request has.
-        if messages.first?.role != .system {
-            if let own = defaults.instructions {
-                messages.insert(ChatMessage(role: .system, content: own), at: 0)
-                learned.insert(false, at: 0)
-            }
-        } else if !tools.isEmpty, let added = defaults.toolInstructions {
-            messages[0].content += "\n\n" + added
+        if messages.first?.role != .system, let own = defaults.instructions {
+            messages.insert(ChatMessage(role: .system, content: own), at: 0)
+            learned.insert(false, at: 0)
         }
         let all = try tokens(messages, tools, generates: false)
         // The turns of such a row are not looked for: that takes the square of its length.

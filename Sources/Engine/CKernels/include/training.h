@@ -83,6 +83,9 @@ void ck_training_multiply(ck_pool *pool, const ck_training_kernels *k, const ck_
 typedef struct {
     const int32_t *starts;     ///< [sequences + 1], the first row of each sequence
     int32_t sequences;
+    /// Sequences that are several with the same beginning: `prefixes[sequences]` rows of each, then branches, whose rows do not see each
+    /// other. `branches[rows]` is the first row of a row's branch in its sequence, or 0. Both are null where no sequence has branches.
+    const int32_t *prefixes, *branches;
     int32_t heads, kv_heads, key_dim, value_dim;
     int32_t ldq, ldk, ldv, ldo;
     float scale, soft_cap;     ///< `soft_cap` 0 for none

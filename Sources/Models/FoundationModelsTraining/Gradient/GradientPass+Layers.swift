@@ -56,7 +56,7 @@ extension GradientPass {
         guard let temperature = layer.attention.temperature else { return }
         for (first, end) in zip(batch.starts, batch.starts.dropFirst()) {
             for row in Int(first)..<Int(end) {
-                let factor = Float(1 + temperature.beta * log(1 + Double((row - Int(first)) / temperature.length)))
+                let factor = Float(1 + temperature.beta * log(1 + Double(Int(batch.positions[row]) / temperature.length)))
                 for column in 0..<layer.queryWidth { x[row * layer.inputWidth + column] *= factor }
             }
         }
@@ -92,11 +92,16 @@ extension GradientPass {
         if work.attention.count < needed { work.attention = try Buffer(needed) }
         call.scratch = work.attention.pointer
         batch.starts.withUnsafeBufferPointer { starts in
-            call.starts = starts.baseAddress
-            if gradient == nil {
-                ck_training_attend(pool.handle, kernels, &call)
-            } else {
-                ck_training_attend_backward(pool.handle, kernels, &call)
+            batch.prefixes.withUnsafeBufferPointer { prefixes in
+                batch.branches.withUnsafeBufferPointer { branches in
+                    call.starts = starts.baseAddress
+                    if batch.hasBranches { (call.prefixes, call.branches) = (prefixes.baseAddress, branches.baseAddress) }
+                    if gradient == nil {
+                        ck_training_attend(pool.handle, kernels, &call)
+                    } else {
+                        ck_training_attend_backward(pool.handle, kernels, &call)
+                    }
+                }
             }
         }
     }

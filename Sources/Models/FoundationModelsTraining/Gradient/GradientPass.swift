@@ -162,7 +162,7 @@ package final class GradientPass: @unchecked Sendable {  // Used by one thread a
             for row in Int(first)..<Int(end) {
                 for (table, angle) in zip(model.rotaries, angles) {
                     table.fill(
-                        position: RowPosition(row - Int(first)), capacity: contextSize,
+                        position: RowPosition(Int(batch.positions[row])), capacity: contextSize,
                         cosine: angle.cosine.pointer + row * angle.pairs,
                         sine: angle.sine.pointer + row * angle.pairs)
                 }

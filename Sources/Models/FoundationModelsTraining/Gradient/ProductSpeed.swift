@@ -2,6 +2,31 @@ internal import CKernels
 package import Inference
 
 package enum ProductSpeed {
+    /// Operations per second of products of 8 bits with a matrix and its transpose.
+    static func integers(_ pool: WorkerPool, _ matrix: FrozenMatrix) throws(TrainingError) -> Double {
+        let rows = 64
+        do {
+            guard let packed = try IntegerMatrix(matrix, pool: pool) else { return limit(pool, rounds: true) }
+            let quantized = try QuantizedRows(elements: rows * max(matrix.rows, matrix.columns), pool: pool)
+            let (x, y) = (try Buffer(rows * matrix.columns), try Buffer(rows * matrix.rows))
+            func run() {
+                for (product, input, output) in [(packed.forward, x, y), (packed.backward, y, x)] {
+                    var activations = quantized.quantize(
+                        input.pointer, stride: Int(product.columns), rows: rows, columns: Int(product.columns), pool: pool)
+                    let product = ck_product(matrix: product, activations: nil, y: output.pointer, ldy: product.rows, add: false)
+                    withUnsafePointer(to: product) { ck_matmul(pool.handle, pool.kernels, &activations, $0, 1) }
+                }
+            }
+            run()
+            let seconds = ContinuousClock().measure { run() }.seconds
+            return 4 * Double(rows * matrix.rows * matrix.columns) / seconds
+        } catch let error as TrainingError {
+            throw error
+        } catch {
+            throw .outOfMemory(bytes: IntegerMatrix.bytes(matrix.type, rows: matrix.rows, columns: matrix.columns) ?? 0)
+        }
+    }
+
     /// Operations per second of tiles whose operands stay in the first level of the cache, on all threads.
     package static func limit(_ pool: WorkerPool, rounds: Bool) -> Double {
         guard let kernels = ck_training_best() else { return 0 }
