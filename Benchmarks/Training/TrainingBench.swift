@@ -52,7 +52,7 @@ struct TrainingBench: AsyncParsableCommand {
         for index in 0..<1_000 {
             let clock = ContinuousClock()
             let start = clock.now
-            let adapter = try await model.adapter(path: swap[index % swap.count])
+            let adapter = try await model.adapter(paths: [swap[index % swap.count]])
             seconds.append((clock.now - start).seconds)
             let sequence = try model.makeSequence(contextSize: 256, adapter: adapter, sharesCache: false)
             _ = try await model.logProbability(of: Array(tokens.dropFirst()), after: [tokens[0]], in: sequence)
@@ -85,7 +85,7 @@ struct TrainingBench: AsyncParsableCommand {
         let alone = try await perplexity(nil)
         print(String(format: "alone: %.2f", alone))
         for path in swap {
-            let own = try await perplexity(try await model.adapter(path: path))
+            let own = try await perplexity(try await model.adapter(paths: [path]))
             print(String(format: "%@: %.2f (%+.1f %%)", path, own, 100 * (own / alone - 1)))
         }
     }

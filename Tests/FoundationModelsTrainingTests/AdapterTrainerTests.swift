@@ -77,7 +77,7 @@ struct AdapterTrainerTests {
         let sequence = trainer.validation[0]
         let first = try #require(sequence.isLearned.firstIndex(of: true))
         let loaded = try await LoadedModel.load(path: model.path)
-        let adapter = try #require(try await loaded.adapter(path: url.path))
+        let adapter = try #require(try await loaded.adapter(paths: [url.path]))
         func loss(_ adapter: LowRankAdapter?) async throws -> Double {
             let state = try loaded.makeSequence(contextSize: 128, adapter: adapter)
             let (before, after) = (Array(sequence.tokens[..<first]), Array(sequence.tokens[first...]))

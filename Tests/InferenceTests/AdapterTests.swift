@@ -164,7 +164,7 @@ struct AdapterTests {
         }
         var adapters: [LowRankAdapter?] = [nil]
         for file in [one.adapter, other.adapter] {
-            let adapter = try #require(try LowRankAdapter(file, for: model.weights.origins, model: gguf))
+            let adapter = try #require(try LowRankAdapter([file], for: model.weights.origins, model: gguf))
             let merged = try NeuralModel(file: gguf, pool: pool, adapter: file)
             let cache = try KVCache(shape: model.shape, capacity: recipe.context)
             try merged.forward(tokens, cache: cache)
@@ -192,7 +192,7 @@ struct AdapterTests {
         let models = try (0..<2).map { _ in try NeuralModel(file: gguf, pool: WorkerPool(threads: 1)) }
         let made = try Self.adapter(
             "llama", [("blk.0.attn_q.weight", 64, 64), ("blk.1.ffn_down.weight", 96, 64)], rank: 4, seed: 1)
-        let adapter = try #require(try LowRankAdapter(made.adapter, for: models[0].weights.origins, model: gguf))
+        let adapter = try #require(try LowRankAdapter([made.adapter], for: models[0].weights.origins, model: gguf))
         func logits(_ model: NeuralModel, _ adapter: LowRankAdapter?) throws -> [Float] {
             let cache = try KVCache(shape: model.shape, capacity: 16, adapter: adapter)
             try model.forward([5, 9, 77], cache: cache)
@@ -209,12 +209,12 @@ struct AdapterTests {
         let gguf = try GGUFFile(path: model.path)
         let origins = try NeuralModel(file: gguf, pool: WorkerPool(threads: 1)).weights.origins
         let output = try TemporaryFile(Self.adapter().bytes())
-        #expect(try LowRankAdapter(AdapterFile(path: output.path), for: origins, model: gguf) == nil)
+        #expect(try LowRankAdapter([AdapterFile(path: output.path)], for: origins, model: gguf) == nil)
         let high = try Self.adapter("llama", [("blk.0.attn_q.weight", 64, 64)], rank: 257, seed: 1)
-        #expect(try LowRankAdapter(high.adapter, for: origins, model: gguf) == nil)
+        #expect(try LowRankAdapter([high.adapter], for: origins, model: gguf) == nil)
         #expect(throws: ModelError.self) {
             let foreign = try Self.adapter("gemma", [("blk.0.attn_q.weight", 64, 64)], rank: 2, seed: 1)
-            _ = try LowRankAdapter(foreign.adapter, for: origins, model: gguf)
+            _ = try LowRankAdapter([foreign.adapter], for: origins, model: gguf)
         }
     }
 
@@ -224,13 +224,13 @@ struct AdapterTests {
         let model = try await LoadedModel.load(path: file.path, threads: 1)
         let targets = [("blk.0.attn_q.weight", 64, 64)]
         let first = try Self.adapter("llama", targets, rank: 2, seed: 1).file
-        #expect(try await model.adapter(path: first.path) != nil)
+        #expect(try await model.adapter(paths: [first.path]) != nil)
         // Another model with the same shapes.
         tiny.seed = 2
         try Data(tiny.builder().bytes()).write(to: URL(filePath: file.path), options: .atomic)
         let second = try Self.adapter("llama", targets, rank: 2, seed: 2).file
         await #expect {
-            try await model.adapter(path: second.path)
+            try await model.adapter(paths: [second.path])
         } throws: { error in
             if case ModelError.unreadable(file.path, let reason) = error { reason.contains("replaced") } else { false }
         }
@@ -245,11 +245,11 @@ struct AdapterTests {
         let files = try [UInt64(3), 4].map { try Self.adapter("llama", targets, rank: 8, seed: $0).file }
         var adapters: [LowRankAdapter?] = [nil]
         for file in files {
-            let adapter = try await model.adapter(path: file.path)
+            let adapter = try await model.adapter(paths: [file.path])
             #expect(adapter != nil)
             adapters.append(adapter)
         }
-        #expect(try await model.adapter(path: files[0].path) === adapters[1], "the same file is read once")
+        #expect(try await model.adapter(paths: [files[0].path]) === adapters[1], "the same file is read once")
         let prompt = (0..<120).map { TokenID($0 * 11 % 250 + 1) }
         @Sendable func respond(_ adapter: LowRankAdapter?) async throws -> GenerationResult {
             let sequence = try model.makeSequence(contextSize: 256, adapter: adapter)

@@ -73,18 +73,21 @@ typedef struct {
     int32_t count;
 } low_rank_job;
 
+static int32_t low_rank_chunks(const ck_low_rank *term) { return (term->rows + CK_LOW_RANK_ROWS - 1) / CK_LOW_RANK_ROWS; }
+
 static void low_rank_chunk(void *context, int chunk) {
     const low_rank_job *job = context;
     const ck_low_rank *term = job->terms;
-    while (chunk >= term->rows) chunk -= term++->rows;
-    job->kernels->low_rank(term, chunk);
+    while (chunk >= low_rank_chunks(term)) chunk -= low_rank_chunks(term++);
+    int32_t row = chunk * CK_LOW_RANK_ROWS, left = term->rows - row;
+    job->kernels->low_rank(term, row, left < CK_LOW_RANK_ROWS ? left : CK_LOW_RANK_ROWS);
 }
 
 void ck_add_low_rank_products(ck_pool *pool, const ck_kernels *k, const ck_low_rank *terms, int32_t count) {
     low_rank_job job = {k, terms, count};
-    int rows = 0;
-    for (int32_t i = 0; i < count; i++) rows += terms[i].rows;
-    if (rows > 0) ck_pool_run(pool, rows, low_rank_chunk, &job);
+    int chunks = 0;
+    for (int32_t i = 0; i < count; i++) chunks += low_rank_chunks(&terms[i]);
+    if (chunks > 0) ck_pool_run(pool, chunks, low_rank_chunk, &job);
 }
 
 // MARK: - Row-wise operations

@@ -53,7 +53,7 @@ extension Adapter {
         private static func loss(_ path: String, _ adapterPath: String?) async throws -> Double {
             let loaded = try await LoadedModel.load(path: path)
             var adapter: LowRankAdapter?
-            if let adapterPath { adapter = try await loaded.adapter(path: adapterPath) }
+            if let adapterPath { adapter = try await loaded.adapter(paths: [adapterPath]) }
             let tokens = loaded.tokenizer.encode(PlainText.sample)
             // A vocabulary without these letters.
             guard tokens.count > 1 else { return 0 }

@@ -24,7 +24,7 @@ struct SampleAnswers {
     func show() async throws {
         guard !prompts.isEmpty else { return }
         let loaded = try await LoadedModel.load(path: model, defaults: ModelCatalogue.defaults)
-        let factors = try await loaded.adapter(path: adapter)
+        let factors = try await loaded.adapter(paths: [adapter])
         for prompt in prompts {
             Message.say("\n> \(prompt.messages.last?.content ?? "")")
             for (title, adapter) in [("before", nil), ("after", factors)] {

@@ -55,7 +55,7 @@ struct ModelChoice: Hashable {
     func loaded(threads: Int? = nil) async throws -> (model: LoadedModel, adapter: LowRankAdapter?) {
         let model = try await LoadedModel.load(path: path, threads: threads, defaults: ModelCatalogue.defaults)
         guard let adapter else { return (model, nil) }
-        if let beside = try await model.adapter(path: adapter) { return (model, beside) }
+        if let beside = try await model.adapter(paths: [adapter]) { return (model, beside) }
         let merged = try await LoadedModel.load(
             path: path, adapter: adapter, threads: threads, defaults: ModelCatalogue.defaults)
         return (merged, nil)

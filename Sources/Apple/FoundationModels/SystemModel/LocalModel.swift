@@ -162,7 +162,7 @@ package struct LocalModel: Hashable, Sendable {
     /// The adapter to use beside the weights of a model that ``lease(isPrewarm:)`` returned; nil if there is none.
     func adapter(for model: LoadedModel) async throws -> LowRankAdapter? {
         guard !model.hasMergedAdapter, let adapter = try adapterPath(for: model) else { return nil }
-        do { return try await model.adapter(path: adapter) } catch let error as CancellationError {
+        do { return try await model.adapter(paths: [adapter]) } catch let error as CancellationError {
             throw error
         } catch {
             throw SystemLanguageModel.Error.assetsUnavailable(

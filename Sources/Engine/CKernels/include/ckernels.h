@@ -168,17 +168,19 @@ typedef enum {
 } ck_activation;
 
 /// A product with two low-rank matrices beside a matrix (LoRA, arXiv:2106.09685): y += scale · B · (A · x) for each row.
-/// Both are transposed and padded with zeros: `a` is [columns][rank], `b` is [rank][padded], where rank and `padded` are
+/// Both are transposed, in binary16, and padded with zeros: `a` is [columns][rank], `b` is [rank][padded], where rank and `padded` are
 /// multiples of 16.
 typedef struct {
     const float *x;    ///< [rows][columns]
     float *y;          ///< [rows][ldy]
-    const float *a, *b;
+    const uint16_t *a, *b;
     int32_t rows, columns, rank, outputs, padded, ldy;
     float scale;
 } ck_low_rank;
 /// The maximum rank.
 enum { CK_MAX_RANK = 256 };
+/// Rows of a low-rank product that are computed together.
+enum { CK_LOW_RANK_ROWS = 8 };
 
 typedef enum { CK_SCALAR, CK_AVX2, CK_AVX512, CK_AMX, CK_NEON } ck_isa;
 
@@ -223,8 +225,8 @@ typedef struct {
     void (*soft_cap)(float *x, float cap, int32_t n);
     /// out = exp((x − max) · inverse_temperature); returns the sum.
     float (*exp_shifted)(const float *x, float max, float inverse_temperature, int32_t n, float *out);
-    /// One row of a low-rank product.
-    void (*low_rank)(const ck_low_rank *term, int32_t row);
+    /// Up to `CK_LOW_RANK_ROWS` rows of a low-rank product.
+    void (*low_rank)(const ck_low_rank *term, int32_t row, int32_t rows);
     /// out[row] = the dot product of `query` with each of `count` rows of `n` bytes.
     void (*dot_rows)(const int8_t *rows, size_t count, const int8_t *query, int32_t n, int32_t *out);
 } ck_kernels;

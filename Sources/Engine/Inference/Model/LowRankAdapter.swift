@@ -1,9 +1,10 @@
 internal import CKernels  // structures of calls
 
-/// An adapter in memory, used beside the weights of a loaded model: sequences with different adapters, or none, are
-/// processed in the same batch. A token reads the adapter's matrices in addition to the weights.
+/// One or several adapters in memory, used beside the weights of a loaded model: sequences with different adapters, or none, are
+/// processed in the same batch. A token reads the adapters' matrices in addition to the weights. Several adapters are one whose rank is
+/// the sum of theirs.
 package final class LowRankAdapter: Sendable {
-    /// Identifies the file.
+    /// Identifies the files.
     let identity: UInt64
     /// The number of bytes of its matrices.
     package let bytes: Int
@@ -14,10 +15,9 @@ package final class LowRankAdapter: Sendable {
 
     /// The two matrices for one matrix of the model, in the order of ``LowRankProduct``.
     private struct Factor: @unchecked Sendable {  // The memory is never written after `init`.
-        var a: UnsafePointer<Float>
-        var b: UnsafePointer<Float>
+        var a: UnsafePointer<UInt16>
+        var b: UnsafePointer<UInt16>
         var columns, rank, outputs, padded: Int32
-        var scale: Float
     }
 
     /// - Parameters:
@@ -27,45 +27,55 @@ package final class LowRankAdapter: Sendable {
     ///   rank above ``EngineLimits/adapterRank``. Such an adapter must be merged into the weights.
     /// - Throws: ``ModelError`` if the adapter does not fit the model.
     init?(
-        _ file: AdapterFile, for origins: [MatrixOrigin], model: GGUFFile, reserve: (Int) -> MemoryReservation? = { _ in nil }
+        _ files: [AdapterFile], for origins: [MatrixOrigin], model: GGUFFile,
+        reserve: (Int) -> MemoryReservation? = { _ in nil }
     ) throws(ModelError) {
-        try file.check(model)
-        guard let identity = file.identity else { return nil }
+        for file in files { try file.check(model) }
+        guard let identity = GGUFFile.identity(of: files.map(\.path)) else { return nil }
         self.identity = identity
-        let matrices = origins.indices.filter { file.targets.contains(origins[$0].name) && origins[$0].isAdaptable }
-        guard Set(matrices.map { origins[$0].name }) == file.targets else { return nil }
+        let targets = files.reduce(into: Set<String>()) { $0.formUnion($1.targets) }
+        let matrices = origins.indices.filter { targets.contains(origins[$0].name) && origins[$0].isAdaptable }
+        guard Set(matrices.map { origins[$0].name }) == targets else { return nil }
         // First the sizes, then the values.
         var layout = MemoryLayoutBuilder()
-        var places: [(matrix: Int, origin: MatrixOrigin, a: Int, b: Int)] = []
+        var places: [(matrix: Int, origin: MatrixOrigin, columns: Int, rank: Int, a: Int, b: Int)] = []
         for matrix in matrices {
             let origin = origins[matrix]
-            guard let size = file.sizes(of: origin.name), size.rank <= EngineLimits.adapterRank else { return nil }
-            let (rank, padded) = (Self.padded(size.rank), Self.padded(origin.rowCount))
-            let a = layout.reserve(size.columns * rank, of: Float.self)
-            places.append((matrix, origin, a, layout.reserve(rank * padded, of: Float.self)))
+            let sizes = files.compactMap { $0.sizes(of: origin.name) }
+            guard let columns = sizes.first?.columns, sizes.allSatisfy({ $0.columns == columns }) else { return nil }
+            let rank = Self.padded(sizes.reduce(0) { $0 + $1.rank })
+            guard rank <= EngineLimits.adapterRank else { return nil }
+            let a = layout.reserve(columns * rank, of: UInt16.self)
+            let b = layout.reserve(rank * Self.padded(origin.rowCount), of: UInt16.self)
+            places.append((matrix, origin, columns, rank, a, b))
         }
         room = reserve(layout.bytes)
         memory = try Memory(bytes: layout.bytes)
         bytes = layout.bytes
         var factors = [Factor?](repeating: nil, count: origins.count)
-        for (matrix, origin, aOffset, bOffset) in places {
-            guard let (aValues, bValues, size) = try file.factors(of: origin.name) else { return nil }
-            let (rank, padded) = (Self.padded(size.rank), Self.padded(origin.rowCount))
-            let a = memory.pointer(at: aOffset, as: Float.self)
-            let b = memory.pointer(at: bOffset, as: Float.self)
-            for r in 0..<size.rank {
-                for column in 0..<size.columns { a[column * rank + r] = aValues[r * size.columns + column] }
-                var output = 0
-                for rows in origin.rows {
-                    for row in rows {
-                        b[r * padded + output] = bValues[row * size.rank + r]
-                        output += 1
+        for (matrix, origin, columns, rank, aOffset, bOffset) in places {
+            let padded = Self.padded(origin.rowCount)
+            let a = memory.pointer(at: aOffset, as: UInt16.self)
+            let b = memory.pointer(at: bOffset, as: UInt16.self)
+            var first = 0
+            for file in files {
+                guard let (aValues, bValues, size) = try file.factors(of: origin.name) else { continue }
+                let scale = Float(size.scale)
+                for r in 0..<size.rank {
+                    for column in 0..<columns { a[column * rank + first + r] = ck_float_to_half(aValues[r * columns + column]) }
+                    var output = 0
+                    for rows in origin.rows {
+                        for row in rows {
+                            b[(first + r) * padded + output] = ck_float_to_half(scale * bValues[row * size.rank + r])
+                            output += 1
+                        }
                     }
                 }
+                first += size.rank
             }
             factors[matrix] = Factor(
-                a: UnsafePointer(a), b: UnsafePointer(b), columns: Int32(size.columns), rank: Int32(rank),
-                outputs: Int32(origin.rowCount), padded: Int32(padded), scale: Float(size.scale))
+                a: UnsafePointer(a), b: UnsafePointer(b), columns: Int32(columns), rank: Int32(rank),
+                outputs: Int32(origin.rowCount), padded: Int32(padded))
         }
         self.factors = factors
     }
@@ -79,6 +89,6 @@ package final class LowRankAdapter: Sendable {
         return LowRankProduct(
             x: input.x + firstRow * Int(input.columns), y: product.y + firstRow * Int(product.ldy), a: factor.a, b: factor.b,
             rows: Int32(rows), columns: factor.columns, rank: factor.rank, outputs: factor.outputs, padded: factor.padded,
-            ldy: product.ldy, scale: factor.scale * product.matrix.scale)
+            ldy: product.ldy, scale: product.matrix.scale)
     }
 }

@@ -48,7 +48,7 @@ package final class NeuralModel: TokenModel {
     /// - Parameter file: The file of this model.
     /// - Throws: ``ModelError`` if the adapter does not fit the model.
     package func adapter(_ adapter: AdapterFile, file: GGUFFile) throws(ModelError) -> LowRankAdapter? {
-        try LowRankAdapter(adapter, for: weights.origins, model: file)
+        try LowRankAdapter([adapter], for: weights.origins, model: file)
     }
 
     /// The number of bytes of weights that one generated token reads, without the KV cache.

@@ -1,6 +1,6 @@
 internal import Synchronization
 
-/// The adapters that are used beside the weights of models: each file is read once for each model. An adapter stays in memory while a
+/// The adapters that are used beside the weights of models: each list of files is read once for each model. An adapter stays in memory while a
 /// sequence uses it, and the one that was used last stays too.
 final class AdapterStore: Sendable {
     /// An adapter belongs to the contents of a model, not to the model in memory: it is used again when the model was loaded again.
@@ -21,14 +21,14 @@ final class AdapterStore: Sendable {
 
     private let state = Mutex(State())
 
-    /// An adapter for a model; read with `read` if it is not in memory.
+    /// An adapter for a model, from one file or several; read with `read` if it is not in memory.
     ///
     /// - Returns: nil if `read` returns nil.
     func adapter(
-        path: String, model: UInt64, read: @escaping @Sendable () throws -> LowRankAdapter?
+        paths: [String], model: UInt64, read: @escaping @Sendable () throws -> LowRankAdapter?
     ) async throws -> LowRankAdapter? {
         // A file that was replaced is read again: sequences continue with the one that they began with.
-        if let file = GGUFFile.identity(of: [path]),
+        if let file = GGUFFile.identity(of: paths),
             let known = state.withLock({ $0.loaded[Key(model: model, file: file)]?.adapter })
         {
             return keep(known)

@@ -192,12 +192,12 @@ package actor LoadedModel {
     /// The marks around the model's reasoning; nil if the model has no reasoning mode.
     package nonisolated var thinkingFormat: ThinkingFormat? { formats.thinking }
 
-    /// Reads an adapter for use beside the weights; sequences of the model share it.
+    /// Reads an adapter for use beside the weights, or several that are used together; sequences of the model share it.
     ///
-    /// - Returns: nil if the adapter must be merged into the weights instead: see ``LowRankAdapter``.
-    /// - Throws: ``ModelError`` if the file is damaged or the adapter does not fit the model.
-    package nonisolated func adapter(path: String) async throws -> LowRankAdapter? {
-        try await memory.adapters.adapter(path: path, model: contents) {
+    /// - Returns: nil if an adapter must be merged into the weights instead: see ``LowRankAdapter``.
+    /// - Throws: ``ModelError`` if a file is damaged or an adapter does not fit the model.
+    package nonisolated func adapter(paths: [String]) async throws -> LowRankAdapter? {
+        try await memory.adapters.adapter(paths: paths, model: contents) {
             [origins, fingerprint, memory, modelPath = self.path] in
             let file = try GGUFFile(path: modelPath)
             // The adapter is checked with the file, and used with the model in memory.
@@ -206,7 +206,7 @@ package actor LoadedModel {
                     path: modelPath, reason: "it was replaced while the model was in memory: begin a new session")
             }
             return try LowRankAdapter(
-                AdapterFile(path: path), for: origins, model: file, reserve: { memory.reserveAdapter($0) })
+                paths.map { try AdapterFile(path: $0) }, for: origins, model: file, reserve: { memory.reserveAdapter($0) })
         }
     }
 }
