@@ -127,6 +127,34 @@ struct AdapterTrainerTests {
         }
     }
 
+    @Test("[A10] an adapter is trained on top of another one, which stays as it is") func onTop() async throws {
+        let (model, folder) = (try Self.model(), try Folder())
+        let (first, second) = (folder.url.appendingPathComponent("a.fmadapter"), folder.url.appendingPathComponent("b.fmadapter"))
+        let below = try await AdapterTrainer(model: model.path, data: Self.rows(), options: Self.options(steps: 60)).train(to: first)
+        var options = Self.options(steps: 4)
+        (options.rank, options.matrices, options.weightDecay) = (2, .attention, 0.1)
+        let before = try Data(contentsOf: first)
+        let trainer = try AdapterTrainer(model: model.path, data: Self.rows(), options: options, base: first)
+        let summary = try await trainer.train(to: second)
+        // The first loss is that of the adapter below, which was kept at its smallest.
+        #expect(abs((summary.validationLossBefore ?? 9) - (below.validationLoss ?? 0)) < 1e-2)
+        #expect(try Data(contentsOf: first) == before)
+        let file = try AdapterFile(path: second.path)
+        #expect(file.texts["base_adapter"] == trainer.baseHash && file.targets.allSatisfy { $0.contains("attn") })
+        #expect(file.targets.allSatisfy { file.sizes(of: $0)?.rank == 2 })
+        // Both together are what was trained.
+        let loaded = try await LoadedModel.load(path: model.path)
+        let both = try #require(try await loaded.adapter(paths: [first.path, second.path]))
+        let sequence = trainer.validation[0]
+        let count = try #require(sequence.isLearned.firstIndex(of: true))
+        func logProbability(_ adapter: LowRankAdapter?) async throws -> Double {
+            let state = try loaded.makeSequence(contextSize: 64, adapter: adapter, sharesCache: false)
+            return try await loaded.logProbability(
+                of: Array(sequence.tokens[count...]), after: Array(sequence.tokens[..<count]), in: state)
+        }
+        #expect(try await logProbability(both) > logProbability(nil))
+    }
+
     @Test("[A10] checkpoints of other runs and damaged ones are refused") func checkpoints() async throws {
         let (model, folder) = (try Self.model(), try Folder())
         let url = folder.url.appendingPathComponent("a.fmadapter")

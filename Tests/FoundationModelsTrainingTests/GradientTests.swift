@@ -140,6 +140,52 @@ struct GradientTests {
         #expect(abs(slope - square) < 0.02 * square, "\(slope) \(square)")
     }
 
+    @Test("[A10] branches of a sequence have the loss and the gradient of conversations of their own", arguments: ["llama", "qwen3", "olmo2"])
+    func branches(name: String) throws {
+        let (pass, reference, _) = try pass(name, kept: 1)
+        let tokens = reference.sequences.flatMap { $0 }
+        let prefix = Array(tokens.prefix(5))
+        let branches = [Array(tokens[5..<9]), Array(tokens[3..<9])]
+        func learned(_ branch: [Int32]) -> [Bool] { branch.indices.map { $0 > 0 } }
+        var loss = 0.0
+        for branch in branches {
+            var batch = TrainingBatch()
+            batch.add(prefix + branch, isLearned: prefix.map { _ in false } + learned(branch))
+            loss += try pass.run(batch, divisor: 8).loss
+        }
+        let expected = pass.factors.gradients.values
+        pass.factors.gradients.clear()
+        var batch = TrainingBatch()
+        batch.add(
+            TrainingSequence(
+                line: 1, tokens: prefix + branches.flatMap { $0 },
+                isLearned: prefix.map { _ in false } + branches.flatMap(learned), branches: [5, 9]))
+        let result = try pass.run(batch, divisor: 8)
+        #expect(result.targets == 8 && abs(result.loss - loss) < 1e-4 * loss)
+        let found = pass.factors.gradients.values
+        let size = expected.reduce(0.0) { $0 + Double($1) * Double($1) }.squareRoot()
+        let error = zip(found, expected).reduce(0.0) { $0 + Double($1.0 - $1.1) * Double($1.0 - $1.1) }.squareRoot()
+        #expect(size > 0 && error < 1e-3 * size, "\(error) of \(size)")
+    }
+
+    @Test("[A10] conversations of one row that begin alike are one sequence") func mergedSequences() {
+        let prefix = (0..<60).map { Int32($0) }
+        func sequence(_ own: [Int32], line: Int = 1) -> TrainingSequence {
+            TrainingSequence(
+                line: line, tokens: prefix + own, isLearned: prefix.map { _ in false } + own.indices.map { $0 == own.count - 1 })
+        }
+        let own: [[Int32]] = [[100, 101, 102], [100, 104, 105, 106], [107, 108]]
+        let merged = TrainingSequence.merged(own.map { sequence($0) }, maximumTokens: 100)
+        #expect(merged.count == 1 && merged[0].branches == [60, 63, 67] && merged[0].learnedCount == 3)
+        #expect(merged[0].tokens == prefix + own.flatMap { $0 })
+        var batch = TrainingBatch()
+        batch.add(merged[0])
+        #expect(batch.targets.map(\.token) == [102, 106, 108] && batch.targets.map { Int($0.row) } == [61, 65, 67])
+        #expect(batch.positions[60...] == [60, 61, 62, 60, 61, 62, 63, 60, 61])
+        // What does not fit stays apart.
+        #expect(TrainingSequence.merged(own.map { sequence($0) }, maximumTokens: 68).map(\.branches) == [[60, 63], []])
+    }
+
     private func ck_squares(_ buffer: Buffer) -> Double { buffer.values.reduce(0) { $0 + Double($1) * Double($1) } }
 
     @Test("the first step of AdamW moves each value by the rate, against its gradient") func firstStep() throws {

@@ -16,6 +16,45 @@ struct ProductTests {
         return (0..<count).map { _ in numbers.uniform(-1...1) } + [Float](repeating: 0, count: 64)
     }
 
+    @Test("[A10] products with integers are those with the decoded matrix, in both directions", arguments: [TensorType.q4_K, .q6_K, .q8_0])
+    func integers(type: TensorType) throws {
+        let (rows, columns, count) = (96, 512, 300)
+        var numbers = SeededGenerator(5)
+        let plain = (0..<rows * columns).map { _ in numbers.uniform(-1...1) }
+        let weights = type.encode(plain)
+        let decoded = type.decode(weights, count: rows * columns)
+        let pool = try WorkerPool(threads: 2)
+        try weights.withUnsafeBufferPointer { weights in
+            let matrix = FrozenMatrix(
+                name: "m", rows: rows, columns: columns, type: ck_type(rawValue: type.rawValue),
+                rowBytes: columns / type.blockElements * type.blockBytes, data: try #require(weights.baseAddress))
+            let packed = try #require(try IntegerMatrix(matrix, pool: pool))
+            let quantized = try QuantizedRows(elements: count * columns, pool: pool)
+            for (product, isTransposed) in [(packed.forward, false), (packed.backward, true)] {
+                let (n, k) = isTransposed ? (columns, rows) : (rows, columns)
+                let x = random(count * k, 9)
+                var activations = quantized.quantize(x, stride: k, rows: count, columns: k, pool: pool)
+                var y = [Float](repeating: 0, count: count * n)
+                y.withUnsafeMutableBufferPointer {
+                    var product = ck_product(matrix: product, activations: nil, y: $0.baseAddress, ldy: Int32(n), add: false)
+                    ck_matmul(pool.handle, pool.kernels, &activations, &product, 1)
+                }
+                var (error, size) = (0.0, 0.0)
+                for row in stride(from: 0, to: count, by: 37) {
+                    for output in 0..<n {
+                        let expected = (0..<k).reduce(0.0) {
+                            let weight = isTransposed ? decoded[$1 * columns + output] : decoded[output * columns + $1]
+                            return $0 + Double(x[row * k + $1]) * Double(weight)
+                        }
+                        error += pow(Double(y[row * n + output]) - expected, 2)
+                        size += expected * expected
+                    }
+                }
+                #expect((error / size).squareRoot() < 0.02, "\(type) \(isTransposed): \((error / size).squareRoot())")
+            }
+        }
+    }
+
     private func multiply(
         _ isa: ck_isa, weights: [UInt8], type: TensorType, rows: Int, columns: Int, transposed: Bool, x: [Float], count: Int,
         xTransposed: Bool, rounds: Bool, adds: Bool

@@ -69,23 +69,36 @@ public final class AdapterTrainer: Sendable {
     let validation: [TrainingSequence]
     let dataHash: UInt64
     let fingerprint: String
+    /// The adapter below the new one, and the hash of its file.
+    let base: AdapterFile?
+    let baseHash: String?
 
     /// Reads the model and renders all rows.
     ///
     /// - Parameters:
     ///   - name: The name of an installed model, or the path of a GGUF file.
+    ///   - base: The file of an adapter that the new one is used together with, such as the one that was installed with the model; it is
+    ///     not changed. The new file names it.
     /// - Throws: ``TrainingError``: for a model that cannot be trained, for rows that cannot be rendered or have nothing to learn.
-    public init(model name: String, data: TrainingData, options: AdapterOptions = AdapterOptions()) throws(TrainingError) {
+    public init(
+        model name: String, data: TrainingData, options: AdapterOptions = AdapterOptions(), base: URL? = nil
+    ) throws(TrainingError) {
         try options.check()
         let model = try FrozenModel(path: ModelStore.path(of: name))
         self.model = model
         do { fingerprint = try model.file.fingerprint() } catch { throw .damagedModel("\(error)") }
+        do {
+            self.base = try base.map { try AdapterFile(path: $0.path) }
+            try self.base?.check(model.file)
+            baseHash = try base.map { String(FNV.hash(try Data(contentsOf: $0)), radix: 16) }
+        } catch { throw .invalidAdapter("\(base?.path ?? ""): \(error)") }
         let length = min(options.length, model.shape.contextLength)
         encoder = try SequenceEncoder(model.file, maximumTokens: length)
         var sequences: [TrainingSequence] = []
         var validation: [TrainingSequence] = []
         var tooLong: [Int] = []
         var empty: [Int] = []
+        let hasWindows = model.layers.contains { $0.attention.window != nil }
         var lines: [(hash: UInt64, found: [TrainingSequence])] = []
         for row in data.rows {
             let found = try encoder.sequences(row)
@@ -96,7 +109,10 @@ public final class AdapterTrainer: Sendable {
             }
         }
         for (hash, conversations) in lines {
-            let found = TrainingSequence.merged(conversations, maximumTokens: min(length, Self.rowsOfBatch))
+            // In a window, the rows of other branches would stand between a branch and what it has in common with them.
+            let found =
+                hasWindows
+                ? conversations : TrainingSequence.merged(conversations, maximumTokens: min(length, Self.rowsOfBatch))
             let row = (line: conversations.first?.line ?? 0, hash: hash)
             if found.allSatisfy({ $0.learnedCount == 0 }) { empty.append(row.line) }
             for sequence in found where sequence.learnedCount > 0 {

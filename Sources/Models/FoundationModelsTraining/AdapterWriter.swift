@@ -22,6 +22,7 @@ enum AdapterWriter {
         ]
         // PEFT's order of rows depends on it.
         if let layer = trainer.model.layers.first { metadata["head_dimension"] = "\(layer.attention.keyDimension)" }
+        metadata["base_adapter"] = trainer.baseHash
         metadata["author"] = information.author
         metadata["description"] = information.description
         metadata["license"] = information.license
@@ -37,9 +38,9 @@ enum AdapterWriter {
                 step: summary.steps, lines: [], reason: "the adapter has numbers that are too large for its file")
         }
         var tensors: [SafetensorsData.Tensor] = []
-        for place in factors.order {
-            tensors.append(.init(name: place.name + ".lora_a", shape: [place.rank, place.columns], values: factors.a(place)))
-            tensors.append(.init(name: place.name + ".lora_b", shape: [place.rows, place.rank], values: factors.b(place)))
+        for place in factors.order where place.trained > 0 {
+            tensors.append(.init(name: place.name + ".lora_a", shape: [place.trained, place.columns], values: factors.a(place)))
+            tensors.append(.init(name: place.name + ".lora_b", shape: [place.rows, place.trained], values: factors.b(place)))
         }
         try FileWriter.write(SafetensorsData.file(tensors, metadata: metadata, type: .f16), to: url)
     }

@@ -9,6 +9,8 @@ struct Checkpoint {
         var options: AdapterOptions
         var data: UInt64
         var model: String
+        /// Of the adapter below; nil for none.
+        var base: String?
         var rows: Int
     }
 

@@ -24,7 +24,8 @@ final class TrainingRun {
         let options = trainer.options
         factors = try LowRankFactors(
             AdapterTrainer.matrices(trainer.model, options.matrices, layers: options.layers), rank: options.rank,
-            scale: Float((options.alpha ?? 1) / Double(options.rank)))
+            scale: Float((options.alpha ?? 1) / Double(options.rank)), base: trainer.base,
+            others: AdapterTrainer.matrices(trainer.model, .all))
         let pool: WorkerPool
         do { pool = try WorkerPool.shared() } catch { throw .outOfMemory(bytes: 4096) }
         pass = try GradientPass(
@@ -39,7 +40,8 @@ final class TrainingRun {
         let options = trainer.options
         let steps = options.steps ?? 1
         let identity = Checkpoint.Identity(
-            options: options, data: trainer.dataHash, model: trainer.fingerprint, rows: trainer.sequences.count)
+            options: options, data: trainer.dataHash, model: trainer.fingerprint, base: trainer.baseHash,
+            rows: trainer.sequences.count)
         if options.keep > 0 {
             kept = try KeptText(trainer.encoder, pass, isCancelled: isCancelled)
         }

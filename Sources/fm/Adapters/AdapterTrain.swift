@@ -47,6 +47,7 @@ extension Adapter {
         var keep = AdapterOptions().keep
         @Option(help: "The seed of the order of rows and of the first values.") var seed: UInt64 = 1
         @Option(help: "Memory in MB beyond the model's file (default: 6144, or less if less is free).") var memory: Int?
+        @Option(help: "An adapter that the new one is used together with.") var base: String?
         @Flag(help: "Compute products with 32 bits.") var exact = false
         @Flag(help: "Continue a run from its checkpoint.") var resume = false
         @Flag(help: "Show what is learned of the first rows, and train nothing.") var preview = false
@@ -108,7 +109,7 @@ extension Adapter {
             try checkFiles(path)
             let rows = try TrainingData(contentsOf: URL(filePath: data))
             if preview { return try TrainingPreview(model: path, rows).show() }
-            let trainer = try AdapterTrainer(model: path, data: rows, options: options)
+            let trainer = try AdapterTrainer(model: path, data: rows, options: options, base: base.map { URL(filePath: $0) })
             if out == nil {
                 try FileManager.default.createDirectory(at: ModelStore.adapterDirectory, withIntermediateDirectories: true)
             }
