@@ -43,8 +43,7 @@ let package = Package(
     ],
     // A program says in its manifest which it needs: .package(url: …, traits: ["Macros"]).
     traits: [
-        .default(enabledTraits: ["ContentTagging", "Macros"]),
-        .trait(name: "ContentTagging", description: "The adapters of the use case contentTagging: 9.6 MB of each program."),
+        .default(enabledTraits: ["Macros"]),
         .trait(name: "Macros", description: "@Generable, @Guide and #Playground. Without them, swift-syntax is not compiled."),
         .trait(name: "PostgreSQL", description: "Conversations and indexes on a PostgreSQL server. Needs the headers of libpq."),
         .trait(name: "OptimizedEngine", description: "Optimises the engine and the decoder in builds that are not optimised."),
@@ -69,7 +68,7 @@ let package = Package(
         .target(name: "LanguageTable", exclude: ["languages.bin"], cSettings: [.unsafeFlags(["-O2"])]),
         .target(name: "GuardrailTable", exclude: ["guardrail.bin"], cSettings: [.unsafeFlags(["-O2"])]),
         .target(
-            name: "TaggingAdapters", exclude: ["qwen2.5-coder-1.5b.fmadapter", "smollm2-135m.fmadapter"],
+            name: "ModelAdapters", exclude: ["qwen2.5-coder-1.5b.tagging.fmadapter", "smollm2-135m.tagging.fmadapter"],
             cSettings: [.unsafeFlags(["-O2"])]),
         // The hash by which published files are recognised.
         .target(name: "SHA256", cSettings: [.unsafeFlags(["-O2"])]),
@@ -108,14 +107,16 @@ let package = Package(
         .target(
             name: "ModelTools", dependencies: ["Waiting", "CKernels", "Files", "Inference", "JSON"], swiftSettings: optimized),
         // The catalogue of models, and the folders of the installed ones.
-        .target(name: "InstalledModels", dependencies: ["ProcessSettings", "Inference"], swiftSettings: settings),
+        .target(
+            name: "InstalledModels",
+            dependencies: ["ProcessSettings", "Inference", .product(name: "Logging", package: "swift-log")],
+            swiftSettings: settings),
         .target(
             name: "FoundationModels",
             dependencies: [
                 "ProcessSettings",
                 "Waiting", "Grammar", "Inference", "JSON", "LanguageTable", "InstalledModels", "ModelPrompts",
                 "TextScreening", "TraceFiles", "UniformTypeIdentifiers",
-                .target(name: "TaggingAdapters", condition: .when(traits: ["ContentTagging"])),
                 .product(name: "Tracing", package: "swift-distributed-tracing"),
             ] + [.target(name: "FoundationModelsMacros", condition: .when(traits: ["Macros"]))],
             // Programs test for the API of 2027 with `#if canImport(FoundationModels, _version: 2)`.
@@ -133,7 +134,7 @@ let package = Package(
             name: "FoundationModelsInstallation",
             dependencies: [
                 "Waiting", "CZlib", "Files", "FoundationModels", "FoundationModelsGGUF", "Inference", "InstalledModels",
-                "ModelTools", "ProcessSettings", "SHA256",
+                "ModelAdapters", "ModelTools", "ProcessSettings", "SHA256",
                 .product(name: "Subprocess", package: "swift-subprocess"),
             ],
             swiftSettings: settings),
@@ -427,8 +428,7 @@ let folders = [
     // For this package alone: what several targets have in common.
     "Support": [
         "Waiting", "Files", "GuardrailTable", "JSON", "LanguageTable", "Learning", "ModelPrompts", "ProcessSettings",
-        "Reports", "SHA256",
-        "TaggingAdapters", "TextScreening", "TextSearch", "TraceFiles",
+        "ModelAdapters", "Reports", "SHA256", "TextScreening", "TextSearch", "TraceFiles",
     ],
 ]
 for (folder, names) in folders {

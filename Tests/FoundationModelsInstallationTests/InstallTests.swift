@@ -32,6 +32,20 @@ struct InstallTests {
         #expect(!answer.content.isEmpty)
     }
 
+    @Test func `a model is installed with its adapters, also one that is there already`() async throws {
+        try folder.publish("good/model/tiny-Q8_0.gguf")
+        var installation = folder.installation()
+        installation.modelAdapter = { _, use in Data(use.rawValue.utf8) }
+        let names = ["tiny-Q8_0.assistant.fmadapter", "tiny-Q8_0.gguf", "tiny-Q8_0.tagging.fmadapter"]
+        let model = try await installation.install(folder.request("good/model"))
+        #expect(try folder.names == names && Data(contentsOf: folder.file(names[0])) == Data("assistant".utf8))
+        try FileManager.default.removeItem(at: folder.file(names[2]))
+        try await installation.install(folder.request("good/model"))
+        #expect(try folder.names == names)
+        try installation.remove(model)
+        #expect(try folder.names == [])
+    }
+
     @Test func `a model in several files is one model`() async throws {
         for (index, shard) in folder.model.shards(3).enumerated() {
             try folder.publish("good/model/Q8_0/tiny-Q8_0-0000\(index + 1)-of-00003.gguf", shard.bytes())

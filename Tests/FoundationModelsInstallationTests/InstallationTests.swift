@@ -72,6 +72,71 @@ struct InstallationTests {
         try removeFolder()
     }
 
+    private struct Identity: Equatable { var number: Int, bytes: Data }
+
+    @Test func `adapters of a model are written beside it, and again only where they are missing or others`() throws {
+        try write("models/tiny.gguf", TinyModel().builder().bytes())
+        try write("models/other.gguf", Array("GGUF and nothing".utf8))
+        let bytes = Data((0..<200_000).map { UInt8(truncatingIfNeeded: $0 / 7) })
+        var installation = installation
+        installation.modelAdapter = { $0.isEmpty || $1 != .assistant ? nil : bytes }
+        let model = try #require(installation.model(named: "tiny"))
+        let path = AdapterUse.assistant.path(beside: model.url.path)
+        #expect(path.hasSuffix("/models/tiny.assistant.fmadapter"))
+        func file() throws -> Identity {
+            let number = try FileManager.default.attributesOfItem(atPath: path)[.systemFileNumber] as? Int
+            return Identity(number: try #require(number), bytes: try Data(contentsOf: URL(filePath: path)))
+        }
+        try installation.ensureAdapters(of: model)
+        let first = try file()
+        #expect(first.bytes == bytes)
+        try installation.ensureAdapters(of: model)
+        #expect(try file() == first, "it was not written again")
+        for place in [0, bytes.count - 1] {
+            var other = bytes
+            other[place] = 255
+            try other.write(to: URL(filePath: path))
+            try installation.ensureAdapters(of: model)
+            #expect(try file().bytes == bytes)
+        }
+        // They are no models, no adapters of the user, and no part of the model's size.
+        #expect(installation.models.map(\.name) == ["other", "tiny"] && installation.models[1] == model)
+        #expect(installation.adapters.isEmpty)
+        for url in installation.models.map(\.url) + [URL(filePath: "/none/none.gguf")] {
+            try installation.ensureAdapters(ofModelAt: url.path)
+        }
+        let elsewhere = try TinyModel().file()
+        try installation.ensureAdapters(ofModelAt: elsewhere.path)
+        #expect(!FileManager.default.fileExists(atPath: AdapterUse.assistant.path(beside: elsewhere.path)))
+        try installation.remove(model)
+        #expect(try FileManager.default.contentsOfDirectory(atPath: installation.folder.models.path) == ["other.gguf"])
+        try removeFolder()
+    }
+
+    @Test func `an adapter that cannot be written is an error, and leaves nothing`() throws {
+        try write("models/tiny.gguf", TinyModel().builder().bytes())
+        var installation = installation
+        installation.modelAdapter = { _, use in use == .tagging ? Data("adapter".utf8) : nil }
+        let model = try #require(installation.model(named: "tiny"))
+        let path = AdapterUse.tagging.path(beside: model.url.path)
+        try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: true)
+        #expect {
+            try installation.ensureAdapters(of: model)
+        } throws: { error in
+            guard case InstallationError.cannotWrite(let url, _) = error else { return false }
+            return url.path == path
+        }
+        #expect(try FileManager.default.contentsOfDirectory(atPath: installation.folder.models.path).count == 2)
+        try removeFolder()
+    }
+
+    @Test func `the package contains the adapters of its models, by their fingerprints`() {
+        let small = "29c947167a0d71b7"
+        #expect(installation.modelAdapter(small, .tagging)?.isEmpty == false)
+        #expect(installation.modelAdapter(small, .assistant) != installation.modelAdapter(small, .tagging))
+        #expect(AdapterUse.allCases.allSatisfy { installation.modelAdapter("0", $0) == nil })
+    }
+
     @Test func `the advice is for the machine`() {
         func best(_ gigabytes: Int, _ rate: Double) -> String {
             ModelAdvice(memory: gigabytes << 30, freeMemory: nil, bytesPerSecond: rate, isMeasured: true).best.model.name

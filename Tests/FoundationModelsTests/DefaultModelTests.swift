@@ -31,11 +31,7 @@ struct DefaultModelTests {
             """
         let path = ModelStore.path(of: ModelCatalogue.standard.name)
         let tagging = SystemLanguageModel(file: path, useCase: .contentTagging)
-        let general = SystemLanguageModel(file: path).localModel
-        let lease = try await tagging.localModel.lease()
-        let loaded = lease.model
-        #expect(try await tagging.localModel.adapter(for: loaded) != nil)
-        #expect(try await general.adapter(for: loaded) == nil)
+        #expect(try tagging.localModel.adapterPaths == [AdapterUse.tagging.path(beside: path)])
         let prompt = "Provide two tags that describe the main topics of this text: \(text)"
         func session() -> LanguageModelSession { LanguageModelSession(model: tagging) }
         let answer = try await session().respond(to: prompt, options: greedy(60)).content

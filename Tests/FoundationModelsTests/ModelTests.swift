@@ -355,28 +355,6 @@ struct ModelTests {
         }
     }
 
-    @Test("[A9] the adapter for tagging is written once, and a folder that cannot be written is an error")
-    func taggingAdapter() throws {
-        let folder = FileManager.default.temporaryDirectory.appendingPathComponent("tagging-\(UUID().uuidString)")
-        defer { try? FileManager.default.removeItem(at: folder) }  // otherwise the system removes it
-        let fingerprint = "29c947167a0d71b7"  // of the small model of the catalogue
-        #expect(try TaggingAdapter.path(for: "0", in: folder) == nil)
-        #expect(!FileManager.default.fileExists(atPath: folder.path))
-        let path = try #require(try TaggingAdapter.path(for: fingerprint, in: folder))
-        let bytes = try Data(contentsOf: URL(filePath: path))
-        try Data("damaged".utf8).write(to: URL(filePath: path))
-        #expect(try TaggingAdapter.path(for: fingerprint, in: folder) == path)
-        #expect(try Data(contentsOf: URL(filePath: path)) == bytes)
-        #expect {
-            try TaggingAdapter.path(for: fingerprint, in: URL(filePath: path))  // a file is no folder
-        } throws: { error in
-            guard case SystemLanguageModel.Error.assetsUnavailable(let details) = error else { return false }
-            return details.debugDescription.contains(path) && details.debugDescription.contains("XDG_CACHE_HOME")
-        }
-        // Only the model that is loaded decides: the configuration has no adapter, and making it writes nothing.
-        #expect(SystemLanguageModel(useCase: .contentTagging).localModel.adapter == nil)
-    }
-
     @Test("[G] a model file that was replaced is read again")
     func replaced() async throws {
         let url = FileManager.default.temporaryDirectory.appendingPathComponent("replaced-\(UUID().uuidString).gguf")

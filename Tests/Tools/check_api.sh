@@ -8,8 +8,8 @@ build=$1
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 target=$(swift -print-target-info | sed -n 's/.*"unversionedTriple": *"\([^"]*\)".*/\1/p' | head -1)
-set -- -module-name FoundationModels -target "$target" -I "$build/Modules" -I "$build/CKernels.build" -I "$build/LanguageTable.build" -I "$build/GuardrailTable.build" -I "$build/TaggingAdapters.build" \
-    -Xcc "-fmodule-map-file=$build/CKernels.build/module.modulemap" -Xcc "-fmodule-map-file=$build/LanguageTable.build/module.modulemap" -Xcc "-fmodule-map-file=$build/GuardrailTable.build/module.modulemap" -Xcc "-fmodule-map-file=$build/TaggingAdapters.build/module.modulemap"
+set -- -module-name FoundationModels -target "$target" -I "$build/Modules" -I "$build/CKernels.build" -I "$build/LanguageTable.build" -I "$build/GuardrailTable.build" \
+    -Xcc "-fmodule-map-file=$build/CKernels.build/module.modulemap" -Xcc "-fmodule-map-file=$build/LanguageTable.build/module.modulemap" -Xcc "-fmodule-map-file=$build/GuardrailTable.build/module.modulemap"
 swift symbolgraph-extract "$@" -minimum-access-level public -output-dir "$work"
 shift 2
 swift-api-digester -dump-sdk -module FoundationModels "$@" -o "$work/digest.json" 2>"$work/log" || {

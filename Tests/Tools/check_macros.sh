@@ -12,8 +12,8 @@ failures=0
 check() {
     swiftc -typecheck -swift-version 6 -package-name fixtures -module-name Fixture \
         -load-plugin-executable "$build/FoundationModelsMacros-tool#FoundationModelsMacros" \
-        -I "$build/Modules" -I "$build/CKernels.build" -I "$build/LanguageTable.build" -I "$build/GuardrailTable.build" -I "$build/TaggingAdapters.build" \
-        -Xcc "-fmodule-map-file=$build/CKernels.build/module.modulemap" -Xcc "-fmodule-map-file=$build/LanguageTable.build/module.modulemap" -Xcc "-fmodule-map-file=$build/GuardrailTable.build/module.modulemap" -Xcc "-fmodule-map-file=$build/TaggingAdapters.build/module.modulemap" \
+        -I "$build/Modules" -I "$build/CKernels.build" -I "$build/LanguageTable.build" -I "$build/GuardrailTable.build" \
+        -Xcc "-fmodule-map-file=$build/CKernels.build/module.modulemap" -Xcc "-fmodule-map-file=$build/LanguageTable.build/module.modulemap" -Xcc "-fmodule-map-file=$build/GuardrailTable.build/module.modulemap" \
         -enable-upcoming-feature InternalImportsByDefault -enable-upcoming-feature MemberImportVisibility \
         -enable-upcoming-feature ExistentialAny "$@"
 }

@@ -6,6 +6,8 @@
 Each line of prompts.jsonl has `prompt`, `unsafe` (0 or 1), `author`, and `kind`: `ordinary` for requests of people, `pairs` for unsafe
 requests and their harmless twins, which count three times, `long` for long texts, anything else. Needs numpy and scipy.
 
+A model with an adapter for general use has a probe of its own, with `usesAssistant: true`: `fm states --adapter FILE` reads its states.
+
 Each prompt is scored by a probe that was trained without its author. The threshold is the one with the given share of ordinary requests
 above it, or --threshold. Prints what it finds, and a line for GuardrailProbes.swift.
 """

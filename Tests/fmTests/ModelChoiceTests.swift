@@ -1,6 +1,8 @@
 import ArgumentParser
 import Foundation
 import FoundationModels
+import Inference
+import InstalledModels
 import TestSupport
 import Testing
 
@@ -65,5 +67,77 @@ struct ModelChoiceTests {
         let second = try commands.fm(["available", "-m", other.path], environment: environment)
         #expect(second.output == "The model is available: the other one\n", "\(second)")
         #expect(!FileManager.default.fileExists(atPath: folder.path))
+    }
+
+    /// A folder of models with a tiny one and an adapter beside it.
+    private static func folderWithAdapter() throws -> (url: URL, model: String) {
+        let url = FileManager.default.temporaryDirectory.appendingPathComponent("assistant-\(UUID().uuidString)")
+        let model = url.appendingPathComponent("foundation-models/models/tiny.gguf")
+        try FileManager.default.createDirectory(at: model.deletingLastPathComponent(), withIntermediateDirectories: true)
+        try Data(TinyModel().builder().bytes()).write(to: model)
+        var adapter = TinyModel().adapter(seed: 3)
+        adapter.metadata.append(("base_fingerprint", .string(try GGUFFile(path: model.path).fingerprint())))
+        try Data(adapter.bytes()).write(to: URL(filePath: AdapterUse.assistant.path(beside: model.path)))
+        return (url, model.path)
+    }
+
+    @Test("the adapter beside a model is used and named, unless it is turned off") func installedAdapter() throws {
+        let folder = try Self.folderWithAdapter()
+        defer { try? FileManager.default.removeItem(at: folder.url) }  // otherwise the system removes it
+        func fm(_ arguments: String..., setting: String = "") throws -> String {
+            let run = try commands.fm(
+                arguments, environment: ["XDG_DATA_HOME": folder.url.path, "FM_MODEL": "tiny", "FM_ADAPTER": setting])
+            #expect(run.status == 0 && run.error.isEmpty, "\(run)")
+            return run.output
+        }
+        let (plain, adapted) = ("The model is available: tiny\n", "The model is available: tiny, with its adapter “assistant”\n")
+        #expect(try fm("available") == adapted)
+        #expect(try fm("available", "--adapter", "none") == plain)
+        #expect(try fm("available", setting: "none") == plain)
+        #expect(try fm("model", "info").contains("assistant: used by default"))
+        #expect(try fm("model", "info", setting: "none").contains("assistant: not used, because FM_ADAPTER is none"))
+        #expect(try !fm("model", "list").contains("fmadapter"))
+        #expect(try fm("adapter", "list").hasPrefix("There are no adapters"))
+        #expect(try !fm("model", "rm", "tiny").isEmpty)
+        #expect(try FileManager.default.subpathsOfDirectory(atPath: folder.url.path).allSatisfy { !$0.contains("tiny") })
+    }
+
+    @Test("what identifies a model says with which adapters it answers") func identity() throws {
+        let folder = try Self.folderWithAdapter()
+        defer { try? FileManager.default.removeItem(at: folder.url) }  // otherwise the system removes it
+        let own = try TemporaryFile(TinyModel().adapter(seed: 4).bytes())
+        var based = TinyModel().adapter(seed: 4)
+        based.metadata.append(("base_adapter", .string("a")))
+        let onTop = try TemporaryFile(based.bytes())
+        func identity(_ adapter: String?) throws -> [String] { try ModelChoice(model: folder.model, adapter: adapter).identity() }
+        let identities = try [nil, "none", own.path, onTop.path].map { try identity($0) }
+        #expect(identities.map(\.count) == [2, 1, 2, 3] && Set(identities).count == 4)
+        #expect(Array(identities[3].prefix(2)) == identities[0])
+        #expect(try ModelChoice(model: folder.model).systemModel().localModel.usesInstalledAdapter)
+        #expect(try !ModelChoice(model: folder.model, adapter: "none").systemModel().localModel.usesInstalledAdapter)
+    }
+
+    @Test("a model that is installed already gets its adapters, and where they cannot be written, it is used without them")
+    func earlierVersions() throws {
+        let small = ModelStore.path(of: ModelCatalogue.small.name)
+        let folder = FileManager.default.temporaryDirectory.appendingPathComponent("earlier-\(UUID().uuidString)")
+        defer { try? FileManager.default.removeItem(at: folder) }  // otherwise the system removes it
+        let models = folder.appendingPathComponent("foundation-models/models")
+        try FileManager.default.createDirectory(at: models, withIntermediateDirectories: true)
+        let model = models.appendingPathComponent(URL(filePath: small).lastPathComponent).path
+        try FileManager.default.createSymbolicLink(atPath: model, withDestinationPath: small)
+        let adapter = AdapterUse.tagging.path(beside: model)
+        func available(_ flags: String...) throws -> CommandTests.Run {
+            try commands.fm(["available"] + flags, environment: ["XDG_DATA_HOME": folder.path, "FM_ADAPTER": ""])
+        }
+        #expect(try available("--adapter", "none").status == 0 && !FileManager.default.fileExists(atPath: adapter))
+        // A folder in its place, because a folder without permissions does not stop the superuser.
+        try FileManager.default.createDirectory(atPath: adapter, withIntermediateDirectories: true)
+        let refused = try available()
+        #expect(refused.status == 0 && refused.error.contains("without the adapters") && refused.error.contains(adapter))
+        try FileManager.default.removeItem(atPath: adapter)
+        let written = try available()
+        #expect(written.status == 0 && written.error.isEmpty, "\(written)")
+        #expect(AdapterUse.tagging.installed(beside: model) == adapter)
     }
 }

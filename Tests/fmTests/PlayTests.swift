@@ -65,7 +65,7 @@ import Testing
             import PackageDescription
             let package = Package(
                 name: "library", products: [.library(name: "FoundationModels", targets: ["FoundationModels"])],
-                traits: ["ContentTagging", "Macros"], targets: [.target(name: "FoundationModels")])
+                traits: ["Macros"], targets: [.target(name: "FoundationModels")])
             """.utf8
         ).write(to: library.appending(path: "Package.swift"))
         try Data(

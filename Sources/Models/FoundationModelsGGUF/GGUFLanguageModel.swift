@@ -17,8 +17,11 @@ public struct GGUFLanguageModel: TokenCounting, KVCacheSaving, HasLocalModel {
     /// - Parameters:
     ///   - url: The GGUF file.
     ///   - adapter: A low-rank adapter (LoRA) of the model: a `.fmadapter` file, or a GGUF adapter as llama.cpp reads it; nil for the
-    ///     model alone. If it cannot be read or does not fit the model, the first request throws
-    ///     `SystemLanguageModel.Error.assetsUnavailable`.
+    ///     model with no other adapter than the one that was installed with it. If it cannot be read or does not fit the model, the
+    ///     first request throws `SystemLanguageModel.Error.assetsUnavailable`.
+    ///   - usesInstalledAdapter: Whether the adapter is used that was installed with the model, if there is one: a file
+    ///     `NAME.assistant.fmadapter` beside `NAME.gguf`, which teaches the model the usual tasks of programs. Together with `adapter`, it is
+    ///     used only if that one was trained on top of it. `FM_ADAPTER=none` in the environment has the effect of false.
     ///   - contextSize: The maximum number of tokens of a session's instructions, prompts and responses together,
     ///     limited to the context length that the model was trained with. Each token uses memory (23 KB for a model
     ///     with 135 million weights).
@@ -30,11 +33,13 @@ public struct GGUFLanguageModel: TokenCounting, KVCacheSaving, HasLocalModel {
     ///   - cacheBits: With 8 bits, keys and values take half the memory, with a small loss of precision. Nil for 16 bits,
     ///     unless the environment has `FM_CACHE_BITS=8`.
     public init(
-        url: URL, adapter: URL? = nil, contextSize: Int = 4096, checksText: Bool = true, stopsRepeatedToolCalls: Bool? = nil,
+        url: URL, adapter: URL? = nil, usesInstalledAdapter: Bool = true, contextSize: Int = 4096, checksText: Bool = true,
+        stopsRepeatedToolCalls: Bool? = nil,
         cacheBits: CacheBits? = nil
     ) {
         localModel = LocalModel(
-            path: url.path, maximumContext: max(1, contextSize), adapter: adapter?.path, checksText: checksText,
+            path: url.path, maximumContext: max(1, contextSize), adapter: adapter?.path,
+            usesInstalledAdapter: usesInstalledAdapter, checksText: checksText,
             stopsRepeatedCalls: stopsRepeatedToolCalls, cacheBits: cacheBits?.rawValue)
     }
 

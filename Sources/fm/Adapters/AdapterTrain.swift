@@ -164,7 +164,7 @@ extension Adapter {
             }
             if samples > 0, !json {
                 // The adapter is written: answers to look at must not make the run fail.
-                do { try await SampleAnswers(model: path, adapter: url.path, rows, count: samples).show() } catch {
+                do { try await SampleAnswers(model: path, base: base, adapter: url.path, rows, count: samples).show() } catch {
                     Message.say("Sample answers failed: \(error)")
                 }
             }

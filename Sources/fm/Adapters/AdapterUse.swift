@@ -6,7 +6,7 @@ import InstalledModels
 extension Adapter {
     struct Use: ParsableCommand {
         static let configuration = CommandConfiguration(
-            commandName: "use", abstract: "Use an adapter in all commands that answer; “none” for the model alone.",
+            commandName: "use", abstract: "Use an adapter in all commands that answer; “none” for no other than the model's own.",
             discussion:
                 "Commands with another model than the adapter's do not use it, nor do programs, which name adapters themselves.")
 
@@ -16,7 +16,7 @@ extension Adapter {
             let installation = ModelInstallation.default
             if adapter == "none" {
                 try installation.choose(adapter: nil)
-                return print("The model is used without an adapter.")
+                return print("The model is used without an adapter of yours.")
             }
             let url = URL(filePath: try Adapter.file(named: adapter)).standardizedFileURL
             guard let installed = installation.adapters.first(where: { $0.url.standardizedFileURL == url }) else {

@@ -3,14 +3,16 @@ import FoundationModelsTraining
 import Inference
 import InstalledModels
 
-/// Answers to prompts of the data by the model alone and with an adapter, side by side.
+/// Answers to prompts of the data before and after an adapter was trained, side by side.
 struct SampleAnswers {
     private let model: String
+    private let base: String?
     private let adapter: String
     private let prompts: [ChatPrompt]
 
-    init(model: String, adapter: String, _ data: TrainingData, count: Int) {
-        (self.model, self.adapter) = (model, adapter)
+    /// - Parameter base: The adapter on top of which the other one was trained; nil for none.
+    init(model: String, base: String?, adapter: String, _ data: TrainingData, count: Int) {
+        (self.model, self.base, self.adapter) = (model, base, adapter)
         // Spread over the data.
         let rows = data.rows
         prompts = (0..<min(count, rows.count)).compactMap { index in
@@ -24,10 +26,12 @@ struct SampleAnswers {
     func show() async throws {
         guard !prompts.isEmpty else { return }
         let loaded = try await LoadedModel.load(path: model, defaults: ModelCatalogue.defaults)
-        let factors = try await loaded.adapter(paths: [adapter])
+        let below = [base].compactMap(\.self)
+        let before = below.isEmpty ? nil : try await loaded.adapter(paths: below)
+        let after = try await loaded.adapter(paths: below + [adapter])
         for prompt in prompts {
             Message.say("\n> \(prompt.messages.last?.content ?? "")")
-            for (title, adapter) in [("before", nil), ("after", factors)] {
+            for (title, adapter) in [("before", before), ("after", after)] {
                 var prompt = prompt
                 if prompt.messages.first?.role != .system, let own = loaded.defaults.instructions {
                     prompt.messages.insert(ChatMessage(role: .system, content: own), at: 0)

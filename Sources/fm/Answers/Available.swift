@@ -12,6 +12,7 @@ struct Available: ParsableCommand {
     func run() throws {
         let model = try modelFlags.choice()
         try model.check()
-        print("The model is available: \(model.systemModel().variant.displayName)")
+        let name = model.systemModel().variant.displayName
+        print("The model is available: \(name)" + (try model.usesAssistant() ? ", with its adapter “assistant”" : ""))
     }
 }

@@ -22,7 +22,8 @@ struct States: AsyncParsableCommand {
         var response: String?
     }
 
-    /// Probes read the states of a model without an adapter: the model and the adapter in use do not count.
+    /// Probes read the states of a model alone, or with its adapter for general use, whose file --adapter names then: the model and the adapter in
+    /// use do not count.
     func choice() throws -> ModelChoice {
         try ModelChoice(model: modelFlags.model ?? ModelCatalogue.standard.name, adapter: modelFlags.adapter ?? "none")
     }

@@ -197,7 +197,8 @@ struct Eval: AsyncParsableCommand {
         let choice = try modelFlags.choice()
         try choice.check()
         let model = choice.systemModel(guardrails: guardrails.value)
-        options.judge = judgePath.map { SystemLanguageModel(file: $0, adapter: nil) } ?? choice.systemModel()
+        let judgeModel = judgePath.map { SystemLanguageModel(file: $0) }
+        options.judge = judgeModel ?? choice.systemModel()
         options.supportsLocale = { model.supportsLocale($0) }
         let embedderPath = dataSet.needsEmbedder ? embedder.url.path : nil
         var info = [
@@ -206,9 +207,11 @@ struct Eval: AsyncParsableCommand {
         ]
         info["judge"] = judgePath.map { Self.title(ofModel: $0) }
         info["embedder"] = embedderPath.map { Self.title(ofModel: $0) }
-        info["adapter"] = choice.adapterName
+        let names = (try choice.usesAssistant() ? ["assistant"] : []) + [choice.adapterName].compactMap(\.self)
+        info["adapter"] = names.isEmpty ? nil : names.joined(separator: " and ")
         let contents = try Self.contents(
-            ["model": choice.path, "judge": judgePath, "embedder": embedderPath].compactMapValues { $0 }, adapter: choice.adapter)
+            ["model": choice.path, "judge": judgePath, "embedder": embedderPath].compactMapValues { $0 },
+            adapters: ["adapter": choice.adapterPaths(), "judge's adapter": judgeModel?.localModel.adapterPaths ?? []])
         let feature = Feature(
             model: GuardedLanguageModel(model, denyLists: store), instructions: instructions,
             spotlighting: spotlight ? Spotlighting(key: "kmqzxw") : nil)
@@ -240,9 +243,11 @@ struct Eval: AsyncParsableCommand {
     }
 
     /// Fingerprints of the files that answers and checks depend on.
-    private static func contents(_ models: [String: String], adapter: String?) throws -> [String: String] {
+    private static func contents(_ models: [String: String], adapters: [String: [String]]) throws -> [String: String] {
         var contents = try models.mapValues { try GGUFFile(path: $0).fingerprint() }
-        contents["adapter"] = try adapter.map { String(FNV.hash(try EvalFile.bytes($0)), radix: 16) }
+        for (name, paths) in adapters where !paths.isEmpty {
+            contents[name] = try paths.map { String(FNV.hash(try EvalFile.bytes($0)), radix: 16) }.joined(separator: " ")
+        }
         return contents
     }
 

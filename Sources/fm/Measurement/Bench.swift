@@ -207,7 +207,8 @@ struct Bench: AsyncParsableCommand {
         let pool = try WorkerPool(threads: threads, instructionSet: instructionSet)
         var model = try NeuralModel(file: file, pool: pool, cache: PackedCache.standard)
         var adapter: LowRankAdapter?
-        if let path = choice.adapter {
+        // Of two that are used together, the selected one.
+        if let path = try choice.adapterPaths().last {
             let adapterFile = try AdapterFile(path: path)
             adapter = try model.adapter(adapterFile, file: file)
             if adapter == nil {

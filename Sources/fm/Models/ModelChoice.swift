@@ -2,8 +2,10 @@ import ArgumentParser
 import Files
 import Foundation
 import FoundationModels
+import FoundationModelsInstallation
 import Inference
 import InstalledModels
+import ProcessSettings
 
 /// The flags of all commands that use a language model.
 struct ModelFlags: ParsableArguments {
@@ -14,7 +16,8 @@ struct ModelFlags: ParsableArguments {
 
     @Option(
         help: ArgumentHelp(
-            "An adapter of the model: a file, a name of “fm adapter list”, or none (default: the one in use).", valueName: "file")
+            "An adapter of the model: a file, a name of “fm adapter list”, or none for the model alone (default: the model's own, and the one in use).",
+            valueName: "file")
     )
     var adapter: String?
 
@@ -26,17 +29,29 @@ struct ModelFlags: ParsableArguments {
 struct ModelChoice: Hashable {
     /// The path of the model's file.
     let path: String
-    /// The path of the adapter; nil for the model alone.
+    /// The path of the adapter; nil for no other than the one that was installed with the model.
     let adapter: String?
+    /// Whether the adapter is used that was installed with the model.
+    let usesInstalledAdapter: Bool
 
     /// - Parameters:
     ///   - model: A name or a file; nil for the model in use (``ModelStore/defaultModelPath``), whose file may be missing.
-    ///   - adapter: A file, the name of an adapter, or “none”; nil for the one of `fm adapter use`, if it was made for this model.
+    ///   - adapter: A file, the name of an adapter, or “none” for the model alone; nil for the one of `fm adapter use`, if it was made for
+    ///     this model.
     /// - Throws: The exit code for “no usable model”, after saying what to do, if there is no model of this name; `ValidationError` if
     ///   there is no adapter of this name.
     init(model: String? = nil, adapter: String? = nil) throws {
         path = try model.map { try Self.path(of: $0) } ?? ModelStore.defaultModelPath
         self.adapter = try Self.adapter(adapter, for: path)
+        usesInstalledAdapter = adapter != "none" && Setting.adapter.value != "none"
+        if usesInstalledAdapter { Self.ensureAdapters(of: path) }
+    }
+
+    /// Models that an earlier version has installed get their adapters.
+    private static func ensureAdapters(of path: String) {
+        do { try ModelInstallation.default.ensureAdapters(ofModelAt: path) } catch {
+            Message.say("fm: The model is used without the adapters that belong to it. \(error.localizedDescription)")
+        }
     }
 
     /// The language model that answers.
@@ -47,17 +62,24 @@ struct ModelChoice: Hashable {
         contextSize: Int? = nil
     ) -> SystemLanguageModel {
         SystemLanguageModel(
-            file: path, adapter: adapter, contextSize: contextSize, useCase: useCase, guardrails: guardrails)
+            file: path, adapter: adapter, usesInstalledAdapter: usesInstalledAdapter, contextSize: contextSize, useCase: useCase,
+            guardrails: guardrails)
     }
 
-    /// The model in memory for a measurement, and the adapter to use beside its weights; nil if there is none, or if it had to be merged
+    /// The files of the adapters that are used together.
+    ///
+    /// - Throws: What a request would throw.
+    func adapterPaths() throws -> [String] { try systemModel().localModel.adapterPaths }
+
+    /// The model in memory for a measurement, and the adapters to use beside its weights; nil if there are none, or if one had to be merged
     /// into the weights.
     func loaded(threads: Int? = nil) async throws -> (model: LoadedModel, adapter: LowRankAdapter?) {
         let model = try await LoadedModel.load(path: path, threads: threads, defaults: ModelCatalogue.defaults)
-        guard let adapter else { return (model, nil) }
-        if let beside = try await model.adapter(paths: [adapter]) { return (model, beside) }
+        let adapters = try adapterPaths()
+        guard let last = adapters.last else { return (model, nil) }
+        if let beside = try await model.adapter(paths: adapters) { return (model, beside) }
         let merged = try await LoadedModel.load(
-            path: path, adapter: adapter, threads: threads, defaults: ModelCatalogue.defaults)
+            path: path, adapter: last, threads: threads, defaults: ModelCatalogue.defaults)
         return (merged, nil)
     }
 
@@ -76,19 +98,23 @@ struct ModelChoice: Hashable {
         do { try AdapterFile(path: adapter).check(GGUFFile(path: path)) } catch {
             throw failure("The adapter “\(adapter)” cannot be used: \(error)")
         }
+        _ = try adapterPaths()
     }
 
-    /// Fingerprints of the model and the adapter, on which answers depend: other files may have the same names.
+    /// Fingerprints of the model and its adapters, on which answers depend: other files may have the same names.
     ///
     /// - Throws: As ``check()``.
     func identity() throws -> [String] {
         try check()
         let model = try GGUFFile(path: path).fingerprint()
-        return [model] + (try adapter.map { ["\(FNV.hash(try TextFile.bytes($0)))"] } ?? [])
+        return [model] + (try adapterPaths().map { "\(FNV.hash(try TextFile.bytes($0)))" })
     }
 
-    /// The name of the adapter for people; nil if there is none.
+    /// The name of the selected adapter for people; nil if none was selected.
     var adapterName: String? { adapter.map { URL(filePath: $0).deletingPathExtension().lastPathComponent } }
+
+    /// Whether the adapter is used that teaches the model the usual tasks.
+    func usesAssistant() throws -> Bool { try adapterPaths().contains(AdapterUse.assistant.path(beside: path)) }
 
     /// The file of a model that is named for one use.
     ///

@@ -1,6 +1,7 @@
 import Foundation
 import Inference
 import InstalledModels
+import ProcessSettings
 import Reports
 
 /// A textual description of a model file.
@@ -29,6 +30,7 @@ struct ModelDescription {
         } catch ModelError.unsupported(let field, let value, let supported) {
             lines.append(("", "Cannot be run: \(field) is \(value). Supported: \(supported)."))
         }
+        lines += Self.adapters(file.path).map { ("adapter", $0) }
         let model = try metadata.string("tokenizer.ggml.model") ?? "none"
         let pre = try metadata.string("tokenizer.ggml.pre") ?? "none"
         let tokens = try metadata.array("tokenizer.ggml.tokens", of: .string)?.count ?? 0
@@ -49,6 +51,17 @@ struct ModelDescription {
             text += "  none: this model cannot be used for conversations\n"
         }
         self.text = text
+    }
+
+    /// The adapters that were installed with the model, and when they are used.
+    private static func adapters(_ model: String) -> [String] {
+        AdapterUse.allCases.filter { $0.installed(beside: model) != nil }.map { use in
+            if Setting.adapter.value == "none" { return "\(use.rawValue): not used, because FM_ADAPTER is none" }
+            return switch use {
+            case .assistant: "assistant: used by default; --adapter none and FM_ADAPTER=none turn it off"
+            case .tagging: "tagging: used for content tagging in place of it"
+            }
+        }
     }
 
     /// The expected generation speed on this machine, estimated from the memory bandwidth.

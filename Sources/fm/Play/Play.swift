@@ -161,7 +161,7 @@ struct Play: AsyncParsableCommand {
         let temperatures = temperature.isEmpty ? [0] : temperature
         return try models.flatMap { name in
             try adapters.flatMap { adapter in
-                // A Swift file runs as a program does, without an adapter.
+                // A Swift file runs as a program does, without an adapter of the user.
                 let choice = try ModelChoice(model: name ?? ModelStore.defaultName, adapter: isSwift ? "none" : adapter)
                 let model = choice.systemModel(guardrails: guardrails.value)
                 return temperatures.map { temperature in

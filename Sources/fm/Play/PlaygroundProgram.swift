@@ -142,7 +142,7 @@ struct PlaygroundProgram {
             ".product(name: \"\($0)\", package: \"\(library.lastPathComponent.lowercased())\")"
         }
         let traits =
-            ["ContentTagging"] + (usesMacros ? ["Macros"] : [])
+            (usesMacros ? ["Macros"] : [])
             + (used.contains("FoundationModelsPostgreSQL") ? ["PostgreSQL"] : [])
         sources["../../Package.swift"] = """
             // swift-tools-version: 6.2

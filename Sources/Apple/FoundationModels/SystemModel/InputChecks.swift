@@ -10,10 +10,14 @@ struct InputChecks {
     /// What the user's own words say of a prompt. The probe confirms it or not, if the model has one: it reads them in their context.
     private(set) var suspicion: Guardrail.Violation?
 
-    init(_ request: LanguageModelExecutorGenerationRequest, _ configuration: LocalModel, _ model: LoadedModel) {
+    /// - Parameter usesAssistant: whether the conversation uses the model's adapter for general use, and no other.
+    init(
+        _ request: LanguageModelExecutorGenerationRequest, _ configuration: LocalModel, _ model: LoadedModel, usesAssistant: Bool
+    ) {
         isChecked = configuration.checksText || request.schema != nil && configuration.checksValues
         guard isChecked else { return }
-        probe = GuardrailProbe.probe(of: model, hasSchema: request.schema != nil || request.format != nil)
+        probe = GuardrailProbe.probe(
+            of: model.fingerprint, usesAssistant: usesAssistant, hasSchema: request.schema != nil || request.format != nil)
         suspicion = Guardrail.violation(
             in: ModelPrompts.ownWords(in: request.transcript.lastPromptText), threshold: Guardrail.promptThreshold)
     }
@@ -21,8 +25,8 @@ struct InputChecks {
     /// Checks the prompt now.
     ///
     /// - Parameter states: the states of the prompt after some layers, computed without the adapter of the conversation; nil if it has
-    ///   none: then the turn itself reads them. An adapter changes the states that the probe reads, so that a suspicion is confirmed in
-    ///   a pass of its own.
+    ///   none, or if the probe was trained with it: then the turn itself reads them. Another adapter changes the states that the probe
+    ///   reads, so that a suspicion is confirmed in a pass of its own.
     /// - Throws: an error of the guardrail, or of a language that the model does not support.
     mutating func check(
         _ transcript: Transcript, languages: LanguageCheck, statesWithoutAdapter states: (([Int]) async throws -> [Int: [Float]])?

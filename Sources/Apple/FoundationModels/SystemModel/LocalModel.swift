@@ -10,10 +10,11 @@ package struct LocalModel: Hashable, Sendable {
     package var path: String
     /// The maximum number of tokens in a conversation; the model's own context length may be smaller.
     package var maximumContext: Int
-    /// The path of a low-rank adapter; nil for the base model.
+    /// The path of a low-rank adapter; nil for none but that of the model.
     package var adapter: String?
-    /// Whether the model is used for content tagging, with the adapter of this package if there is one for the model and no other is
-    /// selected.
+    /// Whether the adapter beside the model's file is used: see ``adapterPaths``. `FM_ADAPTER=none` disables this.
+    package var usesInstalledAdapter: Bool
+    /// Whether the model is used for content tagging.
     package var isTagging = false
     /// Whether prompts and text responses are checked for safety.
     package var checksText = true
@@ -29,13 +30,14 @@ package struct LocalModel: Hashable, Sendable {
     /// - Parameter cacheBits: The number of bits of each element of keys and values, 8 or 16; nil for 16, unless the environment has
     ///   `FM_CACHE_BITS=8`.
     package init(
-        path: String, maximumContext: Int, adapter: String? = nil, isTagging: Bool = false, checksText: Bool = true,
-        stopsRepeatedCalls: Bool? = nil, cacheBits: Int? = nil
+        path: String, maximumContext: Int, adapter: String? = nil, usesInstalledAdapter: Bool = true, isTagging: Bool = false,
+        checksText: Bool = true, stopsRepeatedCalls: Bool? = nil, cacheBits: Int? = nil
     ) {
         self.path = path
         cacheFormat = cacheBits ?? Setting.cacheBits.value.flatMap { Int($0) } == 8 ? .int8 : .binary16
         detectsLoops = Setting.loops.value != "1"
         self.adapter = adapter
+        self.usesInstalledAdapter = usesInstalledAdapter && Setting.adapter.value != "none"
         self.maximumContext = maximumContext
         self.isTagging = isTagging
         self.checksText = checksText
@@ -100,75 +102,8 @@ package struct LocalModel: Hashable, Sendable {
         }
     }
 
-    /// The model in memory, for one request. An adapter is used beside its weights where possible, so that sessions with different
-    /// adapters share them; otherwise the model is loaded again with the adapter merged into the weights.
-    ///
-    /// - Parameter isPrewarm: whether loading goes on if the task is cancelled.
-    /// - Throws: ``SystemLanguageModel/Error/assetsUnavailable(_:)`` if there is no usable file, or `CancellationError`.
-    func lease(isPrewarm: Bool = false) async throws -> ModelLease<LoadedModel> {
-        if let adapter, Self.merged.withLock({ $0.contains([path, adapter]) }) {
-            return try await lease(merging: adapter, isPrewarm)
-        }
-        // The plain model is released before the other one is loaded, so that both need not fit into memory.
-        let (plain, adapter) = try await plainModel(isPrewarm)
-        if let plain { return plain }
-        return try await lease(merging: adapter, isPrewarm)
-    }
-
-    /// The model without an adapter in its weights, or the adapter that must be merged into them.
-    private func plainModel(_ isPrewarm: Bool) async throws -> (ModelLease<LoadedModel>?, adapter: String?) {
-        let plain = try await lease(merging: nil, isPrewarm)
-        guard let adapter = try adapterPath(for: plain.model), try await self.adapter(for: plain.model) == nil else {
-            return (plain, nil)
-        }
-        Self.merged.withLock { _ = $0.insert([path, adapter]) }
-        return (nil, adapter)
-    }
-
-    private func lease(merging adapter: String?, _ isPrewarm: Bool) async throws -> ModelLease<LoadedModel> {
-        do {
-            return try await ModelPool.shared.lease(
-                path: path, adapter: adapter, defaults: ModelCatalogue.defaults, isPrewarm: isPrewarm)
-        } catch let error as CancellationError {
-            throw error
-        } catch {
-            let missing = !FileManager.default.fileExists(atPath: path)
-            throw SystemLanguageModel.Error.assetsUnavailable(
-                .init(
-                    debugDescription: missing
-                        ? "There is no model at \(path). Put a GGUF file there, or name another one with FM_MODEL."
-                        : "\(error)"))
-        }
-    }
-
     /// Frees the models that no request is using, and the caches of sessions that are gone.
     package static func releaseUnused() { ModelPool.shared.releaseIdle() }
-
-    /// Model files and adapters that must be merged into their weights.
-    private static let merged = Mutex<Set<[String]>>([])
-
-    /// The file of the adapter to use with the model in memory; nil for none.
-    private func adapterPath(for model: LoadedModel) throws -> String? {
-        if adapter != nil || !isTagging { return adapter }
-        guard let fingerprint = model.fingerprint else {
-            throw SystemLanguageModel.Error.assetsUnavailable(
-                .init(
-                    debugDescription:
-                        "The model file \(path) cannot be read: which adapter for content tagging it needs is not known."))
-        }
-        return try TaggingAdapter.path(for: fingerprint)
-    }
-
-    /// The adapter to use beside the weights of a model that ``lease(isPrewarm:)`` returned; nil if there is none.
-    func adapter(for model: LoadedModel) async throws -> LowRankAdapter? {
-        guard !model.hasMergedAdapter, let adapter = try adapterPath(for: model) else { return nil }
-        do { return try await model.adapter(paths: [adapter]) } catch let error as CancellationError {
-            throw error
-        } catch {
-            throw SystemLanguageModel.Error.assetsUnavailable(
-                .init(debugDescription: "The adapter \(adapter) cannot be used with \(path): \(error)"))
-        }
-    }
 
     /// The number of tokens that the engine processes for a conversation.
     package func tokenCount(_ entries: [Transcript.Entry]) async throws -> Int {

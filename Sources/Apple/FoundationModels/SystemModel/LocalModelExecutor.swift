@@ -12,8 +12,8 @@ internal import TextScreening
 /// It holds the conversation's KV cache, so that a request processes only new tokens.
 package final class LocalModelExecutor: Sendable {
     private let configuration: LocalModel
-    /// The sequence whose KV cache follows the transcript. It stays when the model is freed between two requests.
-    private let sequence = Mutex<SequenceState?>(nil)
+    /// The sequence whose KV cache follows the transcript, with its adapter. It stays when the model is freed between two requests.
+    private let sequence = Mutex<AdaptedSequence?>(nil)
     /// The running prewarm, which the next request waits for: they have their first tokens in common.
     private let prewarming = Mutex<Task<Void, Never>?>(nil)
 
@@ -22,11 +22,18 @@ package final class LocalModelExecutor: Sendable {
 
     deinit { answering.withLock { $0?.cancel() } }
 
+    private struct AdaptedSequence: Sendable {
+        let state: SequenceState
+        /// Whether its adapter is the model's for general use, and no other.
+        let usesAssistant: Bool
+    }
+
     /// The model, for one request, and the sequence whose KV cache follows the transcript.
     private struct ModelSequence: Sendable {
         let lease: ModelLease<LoadedModel>
-        let sequence: SequenceState
+        let adapted: AdaptedSequence
 
+        var sequence: SequenceState { adapted.state }
         var model: LoadedModel { lease.model }
 
         /// Whether an adapter changes what the model says.
@@ -48,18 +55,22 @@ package final class LocalModelExecutor: Sendable {
         async let checks: Void = isFirst ? await Self.prepareChecks() : ()
         let lease = try await configuration.lease(isPrewarm: isPrewarm)
         await checks
-        if let known = sequence.withLock({ $0 }), known.fits(lease.model) { return ModelSequence(lease: lease, sequence: known) }
-        let made = try lease.model.makeSequence(
-            contextSize: configuration.maximumContext, format: configuration.cacheFormat,
-            adapter: try await configuration.adapter(for: lease.model))
-        let (used, before) = sequence.withLock { sequence -> (SequenceState, SequenceState?) in
+        if let known = sequence.withLock({ $0 }), known.state.fits(lease.model) {
+            return ModelSequence(lease: lease, adapted: known)
+        }
+        let adapter = try await configuration.adapter(for: lease.model)
+        let made = AdaptedSequence(
+            state: try lease.model.makeSequence(
+                contextSize: configuration.maximumContext, format: configuration.cacheFormat, adapter: adapter),
+            usesAssistant: adapter != nil && configuration.isForGeneralUse)
+        let (used, before) = sequence.withLock { sequence -> (AdaptedSequence, AdaptedSequence?) in
             let before = sequence
-            if let before, before.fits(lease.model) { return (before, before) }  // a concurrent prewarm created it first
+            if let before, before.state.fits(lease.model) { return (before, before) }  // a concurrent prewarm created it first
             sequence = made
             return (made, before)
         }
         _ = before  // freed outside the lock
-        return ModelSequence(lease: lease, sequence: used)
+        return ModelSequence(lease: lease, adapted: used)
     }
 
     /// Unpacks the tables of the checks, which takes as long as loading a small model does, and is done at the same time.
@@ -145,11 +156,11 @@ package final class LocalModelExecutor: Sendable {
         }
 
         // What to check.
-        var checks = InputChecks(request, configuration, model)
-        let hasAdapter = conversation.sequence.adapter != nil
+        var checks = InputChecks(request, configuration, model, usesAssistant: conversation.adapted.usesAssistant)
+        let hasOtherAdapter = conversation.sequence.adapter != nil && checks.probe?.usesAssistant != true
         try await checks.check(
             request.transcript, languages: LanguageCheck(supported: configuration.description.languages),
-            statesWithoutAdapter: hasAdapter
+            statesWithoutAdapter: hasOtherAdapter
                 ? { try await self.states(of: model.tokens(for: plan.prompt), layers: $0, conversation) } : nil)
 
         // What to run.

@@ -5,10 +5,14 @@ internal import Inference
 package struct PromptStates: Sendable {
     private let executor: LocalModelExecutor
 
+    /// The adapter that was installed with the model is not used: who reads states, such as a trained probe, belongs to the weights alone, and
+    /// works with each version of the adapter.
+    ///
     /// - Returns: nil if the model does not run on this machine.
     package init?(model: some LanguageModel) {
-        guard let model = model as? any HasLocalModel else { return nil }
-        executor = LocalModelExecutor(model.localModel)
+        guard var local = (model as? any HasLocalModel)?.localModel else { return nil }
+        local.usesInstalledAdapter = false
+        executor = LocalModelExecutor(local)
     }
 
     /// What identifies the weights, and the number of layers.

@@ -32,8 +32,8 @@ public final class SystemLanguageModel: Sendable, Observable {
 
         /// Any use.
         public static let general = SystemLanguageModel.UseCase(name: "general")
-        /// Tagging of texts with topics, emotions, actions, and objects. For the models that this package installs, an adapter is used
-        /// that was trained for it.
+        /// Tagging of texts with topics, emotions, actions, and objects. If an adapter for tagging was
+        /// installed with the model, it is used.
         public static let contentTagging = SystemLanguageModel.UseCase(name: "contentTagging")
     }
 
@@ -82,15 +82,17 @@ public final class SystemLanguageModel: Sendable, Observable {
     ///
     /// - Parameters:
     ///   - file: The path of the GGUF file; nil for the default of this machine.
-    ///   - adapter: The path of a low-rank adapter; nil for the base model.
+    ///   - adapter: The path of a low-rank adapter; nil for none but that of the model.
+    ///   - usesInstalledAdapter: Whether the adapter is used that was installed with the model.
     ///   - contextSize: The maximum number of tokens of a conversation; nil for 4,096.
     ///   - cacheBits: The number of bits of each element of keys and values, 8 or 16; nil for the setting of the environment.
     package init(
-        file: String?, adapter: String? = nil, contextSize: Int? = nil, cacheBits: Int? = nil,
+        file: String?, adapter: String? = nil, usesInstalledAdapter: Bool = true, contextSize: Int? = nil, cacheBits: Int? = nil,
         useCase: SystemLanguageModel.UseCase = .general, guardrails: SystemLanguageModel.Guardrails = .default
     ) {
         var model = LocalModel(
-            path: file ?? "", maximumContext: contextSize ?? 4096, adapter: adapter, isTagging: useCase == .contentTagging,
+            path: file ?? "", maximumContext: contextSize ?? 4096, adapter: adapter,
+            usesInstalledAdapter: usesInstalledAdapter, isTagging: useCase == .contentTagging,
             checksText: !guardrails.isPermissive, cacheBits: cacheBits)
         model.checksValues = guardrails.checksValues
         configuration = model
