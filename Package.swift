@@ -282,7 +282,7 @@ let package = Package(
         .testTarget(name: "LearningTests", dependencies: ["Learning", "TestSupport"], swiftSettings: settings),
         .testTarget(
             name: "FoundationModelsTrainingTests",
-            dependencies: ["CKernels", "Files", "FoundationModelsTraining", "Inference", "JSON", "TestSupport"],
+            dependencies: ["CKernels", "Files", "FoundationModelsTraining", "Inference", "JSON", "ModelPrompts", "TestSupport"],
             exclude: ["Gradients"],
             swiftSettings: settings),
         .testTarget(

@@ -158,4 +158,19 @@ import Testing
             try EvaluationDataSet.jsonLines(fromFeedback: Data("{\"a\": 1}".utf8), name: "f")
         }
     }
+
+    @Test("the turns of a sample stand before its prompt") func earlierTurns() throws {
+        let line = #"{"prompt": "Which colour?", "turns": [["My boat is red.", "Noted."]], "instructions": "Be brief."}"#
+        let sample = try EvaluationDataSet(Data(line.utf8), name: "data").samples[0]
+        let transcript = try sample.session(on: ScriptedLanguageModel([]), instructions: sample.instructions).transcript
+        let kinds = transcript.map { entry in
+            switch entry {
+            case .instructions: "instructions"
+            case .prompt: "prompt"
+            case .response: "response"
+            default: "other"
+            }
+        }
+        #expect(kinds == ["instructions", "prompt", "response"])
+    }
 }

@@ -130,7 +130,8 @@ struct AdapterTrainerTests {
     @Test("[A10] an adapter is trained on top of another one, which stays as it is") func onTop() async throws {
         let (model, folder) = (try Self.model(), try Folder())
         let (first, second) = (folder.url.appendingPathComponent("a.fmadapter"), folder.url.appendingPathComponent("b.fmadapter"))
-        let below = try await AdapterTrainer(model: model.path, data: Self.rows(), options: Self.options(steps: 60)).train(to: first)
+        let below = try await AdapterTrainer(model: model.path, data: Self.rows(), options: Self.options(steps: 60)).train(
+            to: first)
         var options = Self.options(steps: 4)
         (options.rank, options.matrices, options.weightDecay) = (2, .attention, 0.1)
         let before = try Data(contentsOf: first)

@@ -140,7 +140,9 @@ struct GradientTests {
         #expect(abs(slope - square) < 0.02 * square, "\(slope) \(square)")
     }
 
-    @Test("[A10] branches of a sequence have the loss and the gradient of conversations of their own", arguments: ["llama", "qwen3", "olmo2"])
+    @Test(
+        "[A10] branches of a sequence have the loss and the gradient of conversations of their own",
+        arguments: ["llama", "qwen3", "olmo2"])
     func branches(name: String) throws {
         let (pass, reference, _) = try pass(name, kept: 1)
         let tokens = reference.sequences.flatMap { $0 }

@@ -16,7 +16,9 @@ struct ProductTests {
         return (0..<count).map { _ in numbers.uniform(-1...1) } + [Float](repeating: 0, count: 64)
     }
 
-    @Test("[A10] products with integers are those with the decoded matrix, in both directions", arguments: [TensorType.q4_K, .q6_K, .q8_0])
+    @Test(
+        "[A10] products with integers are those with the decoded matrix, in both directions",
+        arguments: [TensorType.q4_K, .q6_K, .q8_0])
     func integers(type: TensorType) throws {
         let (rows, columns, count) = (96, 512, 300)
         var numbers = SeededGenerator(5)

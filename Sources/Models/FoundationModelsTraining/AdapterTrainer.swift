@@ -206,7 +206,8 @@ public final class AdapterTrainer: Sendable {
         plan = Plan(
             modelPath: model.file.path, modelName: model.shape.name, rows: sequences.count, validationRows: validation.count,
             tooLong: tooLong, tokens: tokens, learnedTokens: learned, steps: steps, epochs: chosen.epochs ?? 1,
-            stepTokens: chosen.stepTokens ?? 1, rate: chosen.rate ?? 0, parameters: parameters, memory: memory(kept) + (usesIntegers ? integers : 0),
+            stepTokens: chosen.stepTokens ?? 1, rate: chosen.rate ?? 0, parameters: parameters,
+            memory: memory(kept) + (usesIntegers ? integers : 0),
             tokensPerSecond: speed,
             seconds: Double(steps) * (Double(tokens) / Double(stepsPerEpoch) + Double(keptTokens)) / max(1, speed))
     }

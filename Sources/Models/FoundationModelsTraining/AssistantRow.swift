@@ -37,7 +37,9 @@ struct AssistantRow {
         var messages: [ChatMessage] = []
         if case .string(let text)? = row["instructions"] { messages.append(ChatMessage(role: .system, content: text)) }
         for turn in try list(row["turns"], "turns") {
-            guard case .array(let pair) = turn, pair.count == 2 else { throw TrainingData.RowError(reason: "a turn is not [user, assistant]") }
+            guard case .array(let pair) = turn, pair.count == 2 else {
+                throw TrainingData.RowError(reason: "a turn is not [user, assistant]")
+            }
             messages.append(ChatMessage(role: .user, content: try text(pair[0], "a turn")))
             messages.append(ChatMessage(role: .assistant, content: try text(pair[1], "a turn")))
         }
@@ -45,7 +47,9 @@ struct AssistantRow {
     }
 
     private func value() throws(TrainingData.RowError) -> TrainingData.Content {
-        guard let schema = row["schema"], let value = row["value"] else { throw TrainingData.RowError(reason: "it has no schema or no value") }
+        guard let schema = row["schema"], let value = row["value"] else {
+            throw TrainingData.RowError(reason: "it has no schema or no value")
+        }
         let prompt = try text(row["prompt"], "prompt") + "\n\n" + SchemaDescription.request(for: schema)
         return learned([
             ChatMessage(role: .user, content: prompt), ChatMessage(role: .assistant, content: value.spacedText),
@@ -80,7 +84,9 @@ struct AssistantRow {
     private func notes() throws(TrainingData.RowError) -> TrainingData.Content {
         var said: [String] = []
         for turn in try list(row["turns"], "turns") {
-            guard case .array(let pair) = turn, pair.count == 2 else { throw TrainingData.RowError(reason: "a turn is not [user, assistant]") }
+            guard case .array(let pair) = turn, pair.count == 2 else {
+                throw TrainingData.RowError(reason: "a turn is not [user, assistant]")
+            }
             said.append("User: \(try text(pair[0], "a turn"))")
             said.append("Assistant: \(try text(pair[1], "a turn"))")
         }

@@ -41,15 +41,33 @@ public struct TrainingData: Sendable {
     /// The largest file that is read.
     private static let maximumBytes = 1 << 30
 
-    /// Reads a file of JSON Lines. Empty lines are ignored.
+    /// Reads a file of JSON Lines, or all files NAME.jsonl of a folder in the order of their names. Empty lines are ignored.
     ///
-    /// - Throws: ``TrainingError/invalidData(line:reason:)`` for a row that has no known form, ``TrainingError/noData(_:)`` if the file cannot
-    ///   be read or has no rows.
+    /// - Throws: ``TrainingError/invalidData(line:reason:)`` for a row that has no known form, ``TrainingError/noData(_:)`` if a file cannot
+    ///   be read or there are no rows.
     public init(contentsOf url: URL) throws(TrainingError) {
+        var isFolder: ObjCBool = false
+        guard FileManager.default.fileExists(atPath: url.path, isDirectory: &isFolder), isFolder.boolValue else {
+            self = try Self.file(url)
+            return
+        }
+        let files: [URL]
+        do { files = try FileManager.default.contentsOfDirectory(at: url, includingPropertiesForKeys: nil) } catch {
+            throw .noData("\(url.path) cannot be read: \(error.localizedDescription)")
+        }
+        for file in files.sorted(by: { $0.path < $1.path }) where file.pathExtension == "jsonl" {
+            do { rows += try Self.file(file).rows } catch TrainingError.invalidData(let line, let reason) {
+                throw .invalidData(line: line, reason: "\(file.lastPathComponent): \(reason)")
+            }
+        }
+        guard !rows.isEmpty else { throw .noData("The folder \(url.path) has no files NAME.jsonl.") }
+    }
+
+    private static func file(_ url: URL) throws(TrainingError) -> TrainingData {
         let data: Data
         do {
             let size = try url.resourceValues(forKeys: [.fileSizeKey]).fileSize ?? 0
-            guard size <= Self.maximumBytes else {
+            guard size <= maximumBytes else {
                 throw TrainingError.noData("\(url.path) is larger than 1 GB. Train with a part of it.")
             }
             data = try Data(contentsOf: url)
@@ -58,7 +76,7 @@ public struct TrainingData: Sendable {
         } catch {
             throw .noData("\(url.path) cannot be read: \(error.localizedDescription)")
         }
-        try self.init(data)
+        return try TrainingData(data)
     }
 
     /// Reads JSON Lines.

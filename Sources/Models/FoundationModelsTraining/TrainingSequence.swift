@@ -55,8 +55,12 @@ package struct TrainingSequence: Sendable, Equatable {
     private static func commonPrefix(_ first: TrainingSequence, _ second: TrainingSequence, limit: Int) -> Int {
         let most = min(first.tokens.count, second.tokens.count, limit)
         var count = 0
-        while count < most, first.tokens[count] == second.tokens[count], !first.isLearned[count], !second.isLearned[count] { count += 1 }
-        while count > 0, count == min(first.tokens.count, second.tokens.count) || first.isLearned[count] || second.isLearned[count] {
+        while count < most, first.tokens[count] == second.tokens[count], !first.isLearned[count], !second.isLearned[count] {
+            count += 1
+        }
+        while count > 0,
+            count == min(first.tokens.count, second.tokens.count) || first.isLearned[count] || second.isLearned[count]
+        {
             count -= 1
         }
         return count

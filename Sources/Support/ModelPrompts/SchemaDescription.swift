@@ -103,7 +103,9 @@ package struct SchemaDescription {
         var texts = properties.map { property in
             let name = quoted ? JSONValue.string(property.name).text : property.name
             var text = name + (names.contains(property.name) ? "" : "?") + ": " + value(property.value)
-            if case .string(let description)? = property.value["description"], !description.isEmpty { text += " (\(description))" }
+            if case .string(let description)? = property.value["description"], !description.isEmpty {
+                text += " (\(description))"
+            }
             return text
         }
         // A dictionary: any number of members whose names are not known.

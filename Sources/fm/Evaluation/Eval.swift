@@ -28,7 +28,7 @@ struct Eval: AsyncParsableCommand {
               "calls"         the expected tool calls, see below
               "declines"      true if the request should be declined
               "language"      such as "de"; a model without it may stop the request
-              "instructions", "context", "class", "id", "maxTokens"
+              "instructions", "turns", "context", "class", "id", "maxTokens"
 
               {"prompt": "Capital of France?", "contains": ["Paris"], "class": "facts"}
               {"prompt": "Reply with the word yes.", "regex": "(?i)^yes"}

@@ -15,11 +15,25 @@ extension EvaluationDataSet.Sample {
     ) throws -> LanguageModelSession {
         let calls = CallCount()
         let tools = try (tools ?? []).map { try StaticOutputTool($0, calls) }
+        if tools.isEmpty, let turns, !turns.isEmpty {
+            return LanguageModelSession(model: model, transcript: Transcript(entries: earlier(turns, instructions)))
+        }
         if tools.isEmpty { return LanguageModelSession(model: model, instructions: instructions) }
         return LanguageModelSession(
             profile: SampleProfile(
                 model: model, instructions: instructions, tools: tools, historyTransform: historyTransform,
                 requiresTool: requiresTool ?? false, calls: calls))
+    }
+
+    private func earlier(_ turns: [[String]], _ instructions: String?) -> [Transcript.Entry] {
+        func text(_ content: String) -> [Transcript.Segment] { [.text(.init(content: content))] }
+        var entries: [Transcript.Entry] = []
+        if let instructions { entries.append(.instructions(.init(segments: text(instructions), toolDefinitions: []))) }
+        for turn in turns {
+            if let said = turn.first { entries.append(.prompt(.init(segments: text(said)))) }
+            if turn.count > 1 { entries.append(.response(.init(assetIDs: [], segments: text(turn[1])))) }
+        }
+        return entries
     }
 }
 

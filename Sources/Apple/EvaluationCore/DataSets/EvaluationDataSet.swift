@@ -79,6 +79,8 @@ public struct EvaluationDataSet: Sendable {
         public var prompt: String
         /// Instructions; nil for those of the run.
         public var instructions: String?
+        /// What was said before the prompt: pairs of a text of the user and one of the assistant. Not for samples with tools.
+        public var turns: [[String]]?
         /// Text of a document that the prompt is about.
         public var context: String?
         /// Samples of a class are counted together.
@@ -107,7 +109,7 @@ public struct EvaluationDataSet: Sendable {
 
         enum CodingKeys: String, CodingKey, CaseIterable {
             case ownID = "id"
-            case prompt, instructions, context, `class`, language, expected, contains, excludes, regex, tools, requiresTool
+            case prompt, instructions, turns, context, `class`, language, expected, contains, excludes, regex, tools, requiresTool
             case calls, similarity, rubric, declines, maxTokens
         }
 

@@ -91,7 +91,8 @@ final class Workspace {
         other = try Buffer(rows * widest)
         branch = try Buffer(rows * model.shape.width)
         attention = try Buffer(0)
-        let elements = max(min(rows, GradientPass.integerRows) * widest, GradientPass.headChunk(model) * model.shape.vocabularySize)
+        let elements = max(
+            min(rows, GradientPass.integerRows) * widest, GradientPass.headChunk(model) * model.shape.vocabularySize)
         do { quantized = try pool.map { try QuantizedRows(elements: elements, pool: $0) } } catch {
             throw .outOfMemory(bytes: QuantizedRows.bytes(elements: elements))
         }

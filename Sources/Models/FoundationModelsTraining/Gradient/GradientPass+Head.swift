@@ -107,7 +107,8 @@ extension GradientPass {
             let operand = pack(normed, stride: width, count: targets.count, k: width, in: work.operand)
             multiply([
                 product(
-                    model.head, transposed: false, operand, logits.pointer, stride: vocabulary, scale: Float(model.shape.logitScale),
+                    model.head, transposed: false, operand, logits.pointer, stride: vocabulary,
+                    scale: Float(model.shape.logitScale),
                     adds: false)
             ])
         }
@@ -129,10 +130,14 @@ extension GradientPass {
         var isFirst = true
         if let matrix = integers[model.head.name] {
             multiply(
-                [integerProduct(matrix.backward, headGradients.pointer, stride: width, scale: scale * model.head.scale, adds: false)],
+                [
+                    integerProduct(
+                        matrix.backward, headGradients.pointer, stride: width, scale: scale * model.head.scale, adds: false)
+                ],
                 logits.pointer, stride: vocabulary, rows: count, columns: vocabulary)
         }
-        for first in integers[model.head.name] == nil ? stride(from: 0, to: vocabulary, by: part) : stride(from: 0, to: 0, by: 1) {
+        for first in integers[model.head.name] == nil ? stride(from: 0, to: vocabulary, by: part) : stride(from: 0, to: 0, by: 1)
+        {
             let tokens = min(part, vocabulary - first)
             let operand = pack(
                 logits.pointer + first, stride: vocabulary, count: count, k: tokens,

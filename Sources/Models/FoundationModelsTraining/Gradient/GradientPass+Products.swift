@@ -81,7 +81,8 @@ extension GradientPass {
         for (projection, low) in zip(projections, low) {
             if let matrix = self.integers[projection.matrix.name] {
                 integers.append(
-                    integerProduct(matrix.forward, y + projection.offset, stride: stride, scale: projection.matrix.scale, adds: false))
+                    integerProduct(
+                        matrix.forward, y + projection.offset, stride: stride, scale: projection.matrix.scale, adds: false))
             } else {
                 products.append(
                     product(projection.matrix, transposed: false, operand, y + projection.offset, stride: stride, adds: false))
@@ -128,7 +129,8 @@ extension GradientPass {
             var products: [ck_training_product] = []
             if let dx {
                 if let integer = integers[matrix.name] {
-                    let product = integerProduct(integer.backward, dx, stride: matrix.columns, scale: matrix.scale, adds: !isFirst)
+                    let product = integerProduct(
+                        integer.backward, dx, stride: matrix.columns, scale: matrix.scale, adds: !isFirst)
                     multiply([product], gradient, stride: stride, rows: rows, columns: matrix.rows)
                 } else {
                     products.append(product(matrix, transposed: true, operand, dx, stride: matrix.columns, adds: !isFirst))

@@ -55,7 +55,9 @@ struct QuantizedRows {
     }
 
     /// The numbers, their codes, scales and sums (see `ck_activations`).
-    static func bytes(elements: Int) -> Int { elements * 4 + elements + elements / 32 * (4 + 4 + 8 + 2 + 2 + 8) + elements / 256 * 4 + 16 * 64 }
+    static func bytes(elements: Int) -> Int {
+        elements * 4 + elements + elements / 32 * (4 + 4 + 8 + 2 + 2 + 8) + elements / 256 * 4 + 16 * 64
+    }
 
     /// Quantizes rows, which are `stride` apart.
     func quantize(

@@ -39,7 +39,9 @@ package struct TrainingBatch {
             branches.append(Int32(branch))
             positions.append(Int32(branch == 0 ? index : prefix + index - branch))
             // The first token of a branch is never learned: the row before it is of another branch.
-            if index > 0, index != branch, sequence.isLearned[index] { targets.append((first + index - 1, sequence.tokens[index])) }
+            if index > 0, index != branch, sequence.isLearned[index] {
+                targets.append((first + index - 1, sequence.tokens[index]))
+            }
         }
     }
 }
