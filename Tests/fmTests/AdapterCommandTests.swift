@@ -1,5 +1,6 @@
 import Foundation
 import Inference
+import InstalledModels
 import TestSupport
 import Testing
 
@@ -231,5 +232,32 @@ struct AdapterCommandTests {
                 try fm(folder, "distill", folder.path("prompts.txt"), "--filter", filter, "--out", folder.path("x.jsonl")).status
                     == 64)
         }
+    }
+
+    @Test("[A10] an adapter is trained on top of the one that was installed with the model, unless there is to be none")
+    func onTop()
+        throws
+    {
+        let folder = try Folder()
+        let data = try folder.data()
+        let model = folder.path("tiny.gguf")
+        try FileManager.default.copyItem(atPath: folder.model.path, toPath: model)
+        var installed = TinyModel().adapter(seed: 3)
+        installed.metadata.append(("base_fingerprint", .string(try GGUFFile(path: model).fingerprint())))
+        try Data(installed.bytes()).write(to: URL(filePath: AdapterUse.assistant.path(beside: model)))
+        func train(_ name: String, _ flags: String...) throws -> AdapterFile {
+            let run = try commands.fm(
+                [
+                    "adapter", "train", data, "--model", model, "--rank", "4", "--steps", "1", "--samples", "1", "--out",
+                    folder.path(name),
+                ]
+                    + flags, environment: folder.environment)
+            #expect(run.status == 0 && !run.error.contains("Sample answers failed"), "\(run)")
+            return try AdapterFile(path: folder.path(name))
+        }
+        #expect(try train("a.fmadapter").texts["base_adapter"] != nil)
+        #expect(try train("b.fmadapter", "--base", "none").texts["base_adapter"] == nil)
+        let info = try commands.fm(["adapter", "info", folder.path("a.fmadapter")], environment: folder.environment)
+        #expect(info.output.contains("the adapter that was installed with the model"), "\(info)")
     }
 }

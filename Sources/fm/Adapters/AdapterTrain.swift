@@ -47,7 +47,11 @@ extension Adapter {
         var keep = AdapterOptions().keep
         @Option(help: "The seed of the order of rows and of the first values.") var seed: UInt64 = 1
         @Option(help: "Memory in MB beyond the model's file (default: 6144, or less if less is free).") var memory: Int?
-        @Option(help: "An adapter that the new one is used together with.") var base: String?
+        @Option(
+            help: ArgumentHelp(
+                "The adapter on top of which the new one is trained, and with which it is used, or none (default: the one that was installed with the model).",
+                valueName: "file"))
+        var base: String?
         @Flag(help: "Compute products with 32 bits.") var exact = false
         @Flag(help: "Continue a run from its checkpoint.") var resume = false
         @Flag(help: "Show what is learned of the first rows, and train nothing.") var preview = false
@@ -104,17 +108,24 @@ extension Adapter {
             }
         }
 
+        /// The adapter below the new one; nil for none.
+        private func basePath(_ model: String) throws -> String? {
+            if let base { return base == "none" ? nil : try Adapter.file(named: base) }
+            return ModelChoice.assistant(of: model)
+        }
+
         func run() async throws {
             let path = try Model.file(named: model)
             try checkFiles(path)
             let rows = try TrainingData(contentsOf: URL(filePath: data))
             if preview { return try TrainingPreview(model: path, rows).show() }
+            let base = try basePath(path)
             let trainer = try AdapterTrainer(model: path, data: rows, options: options, base: base.map { URL(filePath: $0) })
             if out == nil {
                 try FileManager.default.createDirectory(at: ModelStore.adapterDirectory, withIntermediateDirectories: true)
             }
             say(trainer.plan)
-            try await train(trainer, rows, path)
+            try await train(trainer, rows, path, base)
         }
 
         private func say(_ plan: AdapterTrainer.Plan) {
@@ -138,7 +149,7 @@ extension Adapter {
             seconds < 90 ? "\(Int(seconds.rounded())) seconds" : "\(Int((seconds / 60).rounded())) minutes"
         }
 
-        private func train(_ trainer: AdapterTrainer, _ rows: TrainingData, _ path: String) async throws {
+        private func train(_ trainer: AdapterTrainer, _ rows: TrainingData, _ path: String, _ base: String?) async throws {
             let url = outputURL
             let curve = LossCurve()
             let line = ProgressLine("Training", total: trainer.plan.steps)

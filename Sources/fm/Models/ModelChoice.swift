@@ -47,6 +47,13 @@ struct ModelChoice: Hashable {
         if usesInstalledAdapter { Self.ensureAdapters(of: path) }
     }
 
+    /// The adapter for general use that was installed with a model; nil if there is none, or if it is turned off.
+    static func assistant(of path: String) -> String? {
+        if Setting.adapter.value == "none" { return nil }
+        ensureAdapters(of: path)
+        return AdapterUse.assistant.installed(beside: path)
+    }
+
     /// Models that an earlier version has installed get their adapters.
     private static func ensureAdapters(of path: String) {
         do { try ModelInstallation.default.ensureAdapters(ofModelAt: path) } catch {
