@@ -1,5 +1,6 @@
 internal import Waiting
 internal import CKernels
+internal import Files
 public import Foundation
 internal import Inference
 internal import InstalledModels
