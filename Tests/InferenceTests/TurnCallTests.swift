@@ -96,7 +96,47 @@ import Testing
         var turn = try HermesCall.turn { $0.tools.madeCalls = [made] }
         try turn.fills(#" {"place": "\#(place)"}"#)
         #expect(turn.calls.count == count)
-        if count == 0 { turn.expectEnd() } else { #expect(turn.step.phase?.isFree == true) }
+        // The prompt has the result, so that the model answers, in the same place and without another call.
+        let trigger = try #require(TurnTestBytes.special("<tool_call>"))
+        #expect(turn.step.phase?.isFree == true && turn.step.phase?.output == (count == 0 ? .answer : .call))
+        #expect(turn.step.phase?.bannedTokens == (count == 0 ? [trigger] : []))
+        guard count == 0 else { return }
+        turn.expectWritten("")
+        #expect(turn.step.phase?.callableTools.isEmpty == true && turn.step.phase?.stopTokens.isEmpty == true)
+        try turn.writes("It is warm.")
+        turn.expectEnd()
+        turn.expectWritten("It is warm.")
+    }
+
+    /// Where the model has said something, that is its answer.
+    @Test func aCallThatWasMadeBeforeEndsAText() throws {
+        var chat = try TurnTestTools.chat(TurnTestTemplate.hermes)
+        chat.tools.madeCalls = [ChatToolCall(id: "0", name: "get_weather", arguments: .object([.init("place", .string("Rome"))]))]
+        var turn = TestTurn(chat: chat)
+        try turn.writes("It is warm. ", until: "<tool_call>")
+        try turn.chooses(HermesCall.named)
+        try turn.fills(#" {"place": "Rome"}"#)
+        turn.expectEnd()
+        #expect(turn.calls.isEmpty)
+    }
+
+    /// After reasoning, the limit of the answer does not count a call that is not made; a guided answer remains guided.
+    @Test func answersInsteadOfCallsThatWereMadeBefore() throws {
+        let grammar = try TurnTestTools.grammar(.schema(try JSONParser.parse(#"{"type": "integer"}"#)))
+        var request = TurnTestBytes.request
+        request.tokens = TurnTestBytes.encode("Why?<think>\n")
+        request.grammar = grammar
+        var chat = try TurnTestTools.chat(TurnTestTemplate.hermes)
+        chat.thinkingFormat = ThinkingFormat(template: "<think>")
+        chat.tools.madeCalls = [ChatToolCall(id: "0", name: "get_weather", arguments: .object([.init("place", .string("Rome"))]))]
+        let close = try #require(TurnTestBytes.special("</think>"))
+        var turn = TestTurn(request, chat: chat)
+        try turn.ends(PhaseEnd(reason: .stopString, tokens: TurnTestBytes.plain("Hm"), stopToken: close, generatedTokens: 20))
+        try turn.writes("\n", until: "<tool_call>")
+        try turn.chooses(HermesCall.named)
+        try turn.fills(#" {"place": "Rome"}"#)
+        turn.expectWritten("Hm</think>")
+        #expect(turn.step.phase?.grammar === grammar && turn.step.phase?.maximumTokens == 30)
     }
 
     @Test func aTurnHasEightCallsAtMost() throws {
@@ -109,33 +149,6 @@ import Testing
         try turn.fills(#" {"place": "8"}"#)
         turn.expectEnd()
         #expect(turn.calls.count == 8)
-    }
-
-    @Test func onlyCalls() throws {
-        var chat = try TurnTestTools.chat(TurnTestTemplate.hermes)
-        chat.tools.answerPrompt = TurnTestBytes.plain("Result")
-        chat.policy.answersFromResults = true
-        chat.policy.minimumCallProbability = 0.2
-        var turn = TestTurn(chat: chat)
-        let phase = try #require(turn.step.phase)
-        #expect(phase.isFree && phase.output == .call && phase.endsWithText)
-        #expect(phase.callTokens?.tokens == nil)
-        // Where the model would answer, it is given the results as text, and no tools.
-        try turn.writes("Hello")
-        turn.expectWritten("")
-        #expect(turn.step.prompt == TurnTestBytes.plain("Result"))
-        let answer = try #require(turn.step.phase)
-        #expect(answer.isFree && answer.output == .answer && answer.callableTools.isEmpty && answer.callTokens?.tokens == nil)
-        try turn.writes("It is warm.")
-        turn.expectEnd()
-        turn.expectWritten("It is warm.")
-
-        var calling = TestTurn(chat: chat)
-        try calling.writes("\n", until: "<tool_call>")
-        calling.expectWritten(HermesCall.opening)
-        try calling.chooses(HermesCall.named)
-        try calling.fills(#" {"place": "Rome"}"#)
-        #expect(calling.calls.count == 1)
     }
 
     @Test func requiredCall() throws {

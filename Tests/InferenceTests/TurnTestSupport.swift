@@ -147,7 +147,7 @@ struct TestTurn {
     mutating func ends(_ end: PhaseEnd) throws {
         written += end.tokens
         step = try plan.next(after: end)
-        written = step.prompt == nil ? Array(written.prefix(step.keep)) + step.append : step.append
+        written = Array(written.prefix(step.keep)) + step.append
         calls += step.events.compactMap { event -> ChatToolCall? in if case .call(let call) = event { call } else { nil } }
     }
 

@@ -12,7 +12,7 @@ enum WantedLogits {
     case blocked
 }
 
-/// A second sequence of the work of a sequence: what is asked beside a turn, or a turn that goes on with another prompt.
+/// A second sequence of the work of a sequence: what is asked beside a turn.
 struct WorkBranch: Equatable {
     /// Each branch of the work has another number.
     let number: Int
@@ -95,9 +95,6 @@ struct WorkTimes {
         usage.queueSeconds = (now - start).seconds
         start = now
     }
-
-    /// Another prompt is processed.
-    mutating func restart() { (start, firstLogits) = (.now, nil) }
 
     mutating func takeLogits(_ usage: inout GenerationUsage) {
         if firstLogits != nil { return }

@@ -232,7 +232,7 @@ extension TurnPlan {
                 $0.name == call.name && $0.arguments.isEqual(to: call.arguments)
             })
         {
-            return finish(.endOfTurn)
+            return leaveOutCall(calls)
         }
         report(call)
         calls.calls.append(call)
