@@ -315,15 +315,6 @@ private final class ChoiceWork: SequenceWork {
 
     private let letters = Array("abcdefghijklmnopqrstuvwxyz".utf8).map { TokenID($0) }
 
-    private func driver(
-        _ request: GenerationRequest, _ chat: ChatTurn, _ tokenizer: Tokenizer, _ model: TableModel, contextSize: Int = 500,
-        send: @escaping (TurnEvent) -> Void = { _ in }
-    ) throws -> TurnDriver {
-        try TurnDriver(
-            request, plan: TurnPlan(request, chat, TurnVocabulary(tokenizer)), tokenizer: tokenizer, contextSize: contextSize,
-            logitCount: model.limits.vocabularySize, send: send)
-    }
-
     private func tool(_ name: String, _ parameters: String) throws -> ChatTool {
         ChatTool(name: name, description: "", parameters: try JSONParser.parse(parameters))
     }
@@ -355,45 +346,14 @@ private final class ChoiceWork: SequenceWork {
         var request = GenerationRequest(tokens: Array(letters[..<8]), sampling: .greedy)
         request.proposesTokens = false
         var calls: [ChatToolCall] = []
-        let turn = try driver(request, chat, tokenizer, model) { event in if case .call(let call) = event { calls.append(call) } }
+        let turn = try TurnDriver(
+            request, plan: TurnPlan(request, chat, TurnVocabulary(tokenizer)), tokenizer: tokenizer, contextSize: 500,
+            logitCount: model.limits.vocabularySize
+        ) { event in if case .call(let call) = event { calls.append(call) } }
         let memory = memories(model, 1)[0]
         for result in try run([turn], in: [memory], engine(model)) { try result.get() }
         #expect(calls.map(\.name) == ["get_b"])
         #expect(model.passes.flatMap(\.self).reduce(0, +) == memory.tokens.count)
-    }
-
-    /// A question for which there is no room is no error: the calls that are complete are made.
-    @Test func aQuestionWithoutRoomEndsTheCalls() throws {
-        let file = try TinyModel().file()
-        let tokenizer = try Tokenizer(file: GGUFFile(path: file.path))
-        // The model begins with an object instead of the trained format.
-        let model = TableModel { _ in TokenID(UInt8(ascii: "{")) }
-        let tool = try tool(
-            "f",
-            """
-            {"type": "object", "required": ["a", "b", "c"], "additionalProperties": false, "properties": {
-              "a": {"const": true}, "b": {"const": true}, "c": {"const": true}}}
-            """)
-        var chat = try calling([tool], tokenizer)
-        chat.policy.minimumCallProbability = 0
-        chat.policy.minimumNextCallLogOdds = -100
-        let format = try #require(chat.toolFormat)
-        let vocabulary = TurnVocabulary(tokenizer)
-        let written =
-            vocabulary.encode(format.trigger).count + vocabulary.encode(format.beforeName).count
-            + vocabulary.encode("f" + format.afterName).count
-            + vocabulary.encodePlain(#" {"a": true, "b": true, "c": true}"#).count
-        let prompt = Array(letters[..<8])
-        // There is room for the call, but not for the question whether another one follows.
-        let contextSize = prompt.count + written + 2
-        chat.contextSize = contextSize
-        var calls: [ChatToolCall] = []
-        let turn = try driver(
-            GenerationRequest(tokens: prompt, sampling: .greedy), chat, tokenizer, model, contextSize: contextSize
-        ) { event in if case .call(let call) = event { calls.append(call) } }
-        let memory = memories(model, 1, capacity: contextSize)[0]
-        for result in try run([turn], in: [memory], engine(model)) { try result.get() }
-        #expect(calls.map(\.name) == ["f"] && turn.result.stopReason == .endOfTurn)
     }
 
     /// Work that waits for something else than the model takes no place of work that could go on.

@@ -23,7 +23,6 @@ import Testing
         let trigger = try #require(TurnTestBytes.special("<tool_call>"))
         #expect(first.stopTokens == [trigger] && first.stopStrings.isEmpty && first.openings.isEmpty)
         #expect(first.callableTools == ["get_weather", "send_mail"])
-        #expect(first.callTokens?.tokens == nil)
         try turn.writes("Sure. ", until: "<tool_call>")
         turn.expectWritten("Sure. " + HermesCall.opening)
         #expect(turn.step.phase?.options == [HermesCall.named, #"send_mail", "arguments":"#])
@@ -161,28 +160,6 @@ import Testing
         let other = TestTurn(chat: chat)
         other.expectWritten("")
         #expect(other.step.phase?.output == .answer)
-    }
-
-    @Test func improbableAnswersBecomeCalls() throws {
-        let trigger = try #require(TurnTestBytes.special("<tool_call>"))
-        var chat = try TurnTestTools.chat(TurnTestTemplate.hermes)
-        chat.policy.minimumCallProbability = 0.2
-        chat.policy.minimumNextCallLogOdds = 0
-        var turn = TestTurn(chat: chat)
-        let phase = try #require(turn.step.phase)
-        let tokens = phase.callTokens?.tokens ?? []
-        #expect(Set(tokens).isSuperset(of: TurnTestBytes.plain("{`") + [trigger]) && tokens == tokens.sorted())
-        #expect(phase.callTokens?.minimum == 0.2)
-        // A block of code may be an answer.
-        #expect(phase.callTokens?.fences == Set(TurnTestBytes.plain("`")))
-        try turn.ends(PhaseEnd(reason: .endOfTurn, wantsCall: true))
-        turn.expectWritten(HermesCall.opening)
-        try turn.chooses(HermesCall.named)
-        try turn.fills(#" {"place": "Rome"}"#)
-        #expect(turn.calls.count == 1)
-        // The model did not write the trigger, so it would not write the next one either.
-        try turn.compares("{", "`", logOdds: -1)
-        turn.expectEnd()
     }
 
     /// A choice ends with the first complete option, so none may begin another one.

@@ -34,10 +34,6 @@ struct TurnPhase {
     var bannedFirstTokens: [TokenID] = []
     /// Tools that are called if the text begins with a call of them.
     var callableTools: [String] = []
-    /// If the first token is one of these with at least this probability, the phase ends with a decision to call, or begins with the
-    /// most probable of `fences`: a block of code may be a call or an answer, which its text shows. Otherwise none of these can be
-    /// the first token.
-    var callTokens: (tokens: [TokenID], fences: Set<TokenID>, minimum: Double)?
     /// Whether the phase ends with the first text that is neither a stop string nor the beginning of a call.
     var endsWithText = false
     /// Whether white space at the beginning is left out of the text.
@@ -81,8 +77,6 @@ struct PhaseEnd {
     var stopString: String?
     /// The tool whose call the text began with.
     var calledTool: String?
-    /// Whether the tokens with which calls begin are probable enough.
-    var wantsCall = false
     /// The tokens that the turn has generated so far, including this phase.
     var generatedTokens = 0
     /// Whether the phase was an answer without any text but white space.

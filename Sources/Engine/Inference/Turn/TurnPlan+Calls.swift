@@ -67,14 +67,6 @@ extension TurnPlan {
         if format.arguments == .json { phase.callableTools = tools.map(\.name) }
     }
 
-    /// The tokens with which calls begin, in the trained format or as JSON.
-    func callTokens(_ format: ToolFormat) -> Set<TokenID> {
-        let special = vocabulary.specialToken(format.trigger).map { [$0] } ?? []
-        return firstTokens([format.trigger] + ToolFormat.plainOpenings).union(special)
-    }
-
-    func firstTokens(_ texts: [String]) -> Set<TokenID> { Set(texts.compactMap { vocabulary.encodePlain($0).first }) }
-
     /// The first step of the call that a text ended with; nil if it ended in another way.
     mutating func call(_ end: PhaseEnd) throws -> TurnStep? {
         guard let format = chat.toolFormat, !tools.isEmpty else { return nil }
@@ -84,8 +76,8 @@ extension TurnPlan {
             write(format.trigger)
             return try arguments(of: tool, calls, format, format.beforeName)
         }
-        guard end.wantsCall || isTrigger(end, format) else { return nil }
-        let calls = CallState(start: count, isPlain: end.wantsCall)
+        guard isTrigger(end, format) else { return nil }
+        let calls = CallState(start: count, isPlain: false)
         write(format.trigger)
         return self.name(calls, format, format.beforeName)
     }

@@ -183,10 +183,6 @@ struct TurnPlan {
         phase.trimsStart = thoughtTokens != nil
         if let format {
             callTriggers(format, in: &phase)
-            if request.grammar == nil, let minimum = chat.policy.minimumCallProbability {
-                let fences = firstTokens(ToolFormat.fences)
-                phase.callTokens = (callTokens(format).union(fences).sorted(), fences, minimum)
-            }
         } else if let format = chat.toolFormat, chat.tools.areInPrompt {
             // Tools that must not be called now must not be called in the answer text either.
             if let token = vocabulary.specialToken(format.trigger) { phase.bannedTokens.append(token) }
@@ -218,7 +214,7 @@ struct TurnPlan {
     private mutating func afterAnswer(_ end: PhaseEnd) throws -> TurnStep {
         keep(end)
         hasText = hasText || !end.isBlank
-        if end.wantsCall || end.calledTool != nil { return try call(end) ?? finish(end.reason) }
+        if end.calledTool != nil { return try call(end) ?? finish(end.reason) }
         guard end.reason == .stopString else { return finish(end.reason) }
         if let thinking = chat.thinkingFormat, let token = end.stopToken, end.tokens.isEmpty, thoughtTokens == nil,
             opening(thinking) == [token]

@@ -8,9 +8,6 @@ package struct TurnPolicy: Sendable, Equatable {
     /// The log odds (natural logarithm) of another call versus the end of the JSON block that contains the calls; above it, the model
     /// generates another call. Nil for models that begin further calls by themselves.
     package var minimumNextCallLogOdds: Double?
-    /// The minimum probability of the tokens with which calls begin, as the first token of a turn: from it on, the model makes a call.
-    /// Nil for models whose first token decides that as they were trained to.
-    package var minimumCallProbability: Double?
     /// Added to the logits of null where a property may have it or another value.
     package var nullBias: Double
     /// Whether the model is one that repeats a tool call whose result it has.
@@ -18,11 +15,10 @@ package struct TurnPolicy: Sendable, Equatable {
 
     package init(
         minimumOptionalArgumentLogOdds: Double? = nil, minimumNextCallLogOdds: Double? = nil,
-        minimumCallProbability: Double? = nil, nullBias: Double = 0, repeatsToolCalls: Bool = false
+        nullBias: Double = 0, repeatsToolCalls: Bool = false
     ) {
         self.minimumOptionalArgumentLogOdds = minimumOptionalArgumentLogOdds
         self.minimumNextCallLogOdds = minimumNextCallLogOdds
-        self.minimumCallProbability = minimumCallProbability
         self.nullBias = nullBias
         self.repeatsToolCalls = repeatsToolCalls
     }
