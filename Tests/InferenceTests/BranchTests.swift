@@ -59,10 +59,10 @@ import Testing
         let work = Asking(
             ModelInput(prompt),
             [
-                .init(branch: WorkBranch(number: 1, isKept: false), tokens: changed), .init(tokens: more),
-                .init(branch: WorkBranch(number: 2, isKept: false), tokens: appended),
-                .init(branch: WorkBranch(number: 2, isKept: false), tokens: appended + [3]),
-                .init(branch: WorkBranch(number: 3, isKept: true), tokens: other), .init(tokens: Array(all[..<26])),
+                .init(branch: WorkBranch(number: 1, keptTokens: changed.count), tokens: changed), .init(tokens: more),
+                .init(branch: WorkBranch(number: 2, keptTokens: prompt.count), tokens: appended),
+                .init(branch: WorkBranch(number: 2, keptTokens: prompt.count), tokens: appended + [3]),
+                .init(branch: WorkBranch(number: 3, keptTokens: other.count), tokens: other), .init(tokens: Array(all[..<26])),
             ])
         let cache = try KVCache(shape: model.shape, capacity: recipe.context)
         let sequence = SequenceState(
@@ -110,8 +110,8 @@ import Testing
         let work = Asking(
             input,
             [
-                .init(branch: WorkBranch(number: 1, isKept: false), tokens: asked),
-                .init(branch: WorkBranch(number: 2, isKept: false), tokens: picture.ids),
+                .init(branch: WorkBranch(number: 1, keptTokens: asked.count), tokens: asked),
+                .init(branch: WorkBranch(number: 2, keptTokens: picture.count), tokens: picture.ids),
                 .init(branch: nil, tokens: input.ids + [7]),
             ])
         let cache = try KVCache(shape: model.shape, capacity: recipe.context)
@@ -234,11 +234,7 @@ import Testing
         var turn = TestTurn(chat: chat)
         for (recipient, score) in zip(chat.tools.recipients, scores) {
             let question = try #require(turn.step.phase?.question)
-            guard case .prompt(let prompt) = question.context, case .probability = question.value else {
-                Issue.record("not a question about a recipient")
-                break
-            }
-            #expect(prompt == recipient.prompt && question.tokens == chat.tools.message)
+            #expect(question.prompt == recipient.prompt && question.tokens == chat.tools.message)
             try turn.ends(PhaseEnd(reason: .endOfTurn, logValue: score))
             turn.expectWritten("")
         }

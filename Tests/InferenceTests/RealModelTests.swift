@@ -1,5 +1,4 @@
 import Foundation
-import JSON
 import Testing
 
 @testable import Inference
@@ -92,20 +91,5 @@ struct RealModelTests {
             expected += window.exactNegativeLogLikelihood * Double(all.count - skipped)
         }
         return (exp(found / Double(tokens)), exp(expected / Double(tokens)))
-    }
-
-    /// Arguments that other schema keywords may depend on are never removed.
-    @Test func droppableArguments() throws {
-        func tool(_ more: String) throws -> ChatTool {
-            ChatTool(
-                name: "a", description: "",
-                parameters: try JSONParser.parse(
-                    #"{"type": "object", "required": ["x"], "properties": {"x": {}, "y": {}, "z": {}}\#(more)}"#))
-        }
-        #expect(try tool("").droppableArguments == ["y", "z"])
-        for more in [#", "minProperties": 2"#, #", "dependentRequired": {"y": ["z"]}"#, #", "anyOf": [{"required": ["y"]}, {}]"#]
-        {
-            #expect(try tool(more).droppableArguments.isEmpty)
-        }
     }
 }

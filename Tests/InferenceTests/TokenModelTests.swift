@@ -296,7 +296,7 @@ private final class ChoiceWork: SequenceWork {
                 position = nil
                 guard steps <= 2 else { return nil }
                 // Other tokens follow the second one; then the sequence itself goes on.
-                (branch, position) = steps == 1 ? (WorkBranch(number: 1, isKept: false), 2) : (nil, 3)
+                (branch, position) = steps == 1 ? (WorkBranch(number: 1, keptTokens: 2), 2) : (nil, 3)
                 tokens = steps == 1 ? [50] : [4]
                 return .last(1)
             }
@@ -311,7 +311,7 @@ private final class ChoiceWork: SequenceWork {
         #expect(model.passes == [[3], [1], [1]] && memory.tokens == [1, 2, 3, 4])
     }
 
-    // MARK: Turns that ask or call
+    // MARK: Turns that call
 
     private let letters = Array("abcdefghijklmnopqrstuvwxyz".utf8).map { TokenID($0) }
 

@@ -376,99 +376,27 @@ import Testing
         #expect(turn.calls.count == 1)
     }
 
-    // MARK: Comparisons
-
-    @Test func optionalArgumentsThatTheUserDidNotMention() throws {
-        var turn = try HermesCall.turn { $0.policy.minimumOptionalArgumentLogOdds = 2 }
-        try turn.fills(#" {"day": "today", "place": "Rome", "units": "celsius"}"#)
-        let written = #" {"day": "today", "place": "Rome", "units": "celsius"}"#
-        turn.expectWritten(HermesCall.begun + written)
-        try turn.expectAsked(HermesCall.begun + " {")
-        try turn.compares("\"", "}", logOdds: 1.9)
-        try turn.expectAsked(HermesCall.begun + #" {"place": "Rome""#)
-        turn.expectWritten(HermesCall.begun + written)
-        #expect(turn.calls.isEmpty)
-
-        var none = turn
-        try none.compares(",", "}", logOdds: 1.9)
-        none.expectWritten(HermesCall.whole(#" {"place": "Rome"}"#))
-        #expect(none.calls.map(\.arguments.text) == [#"{"place":"Rome"}"#])
-
-        try turn.compares(",", "}", logOdds: 2)
-        turn.expectWritten(HermesCall.whole(#" {"place": "Rome", "units": "celsius"}"#))
-        #expect(turn.calls.map(\.arguments.text) == [#"{"place":"Rome","units":"celsius"}"#])
-        #expect(turn.step.phase?.isFree == true)
-    }
-
-    /// If none is removed, the tokens of the model remain.
-    @Test func optionalArgumentsThatTheUserMentioned() throws {
-        var turn = try HermesCall.turn { $0.policy.minimumOptionalArgumentLogOdds = 2 }
-        try turn.fills(#" {"day": "today", "place": "Rome"}"#, tokens: [401, 402])
-        try turn.compares("\"", "}", logOdds: 2)
-        #expect(
-            turn.written == TurnTestBytes.encode(HermesCall.begun) + [401, 402] + TurnTestBytes.encode("}\n</tool_call>"))
-        #expect(turn.calls.map(\.arguments.text) == [#"{"day":"today","place":"Rome"}"#])
-
-        var required = try HermesCall.turn { $0.policy.minimumOptionalArgumentLogOdds = 2 }
-        try required.fills(#" {"place": "Rome"}"#)
-        #expect(required.calls.count == 1)
-
-        var others = try HermesCall.turn()
-        try others.fills(#" {"day": "today", "place": "Rome"}"#)
-        #expect(others.calls.map(\.arguments.text) == [#"{"day":"today","place":"Rome"}"#])
-    }
-
-    @Test func controlTokensInArgumentsStayText() throws {
-        var turn = try HermesCall.turn { $0.policy.minimumOptionalArgumentLogOdds = 2 }
-        try turn.fills(#" {"day": "today", "place": "<think>", "units": "celsius"}"#)
-        try turn.compares("\"", "}", logOdds: 0)
-        #expect(turn.step.phase?.question?.tokens == TurnTestBytes.plain(#" {"place": "<think>""#))
-        try turn.compares(",", "}", logOdds: 0)
-        let arguments = TurnTestBytes.plain(#" {"place": "<think>"}"#)
-        #expect(turn.written == TurnTestBytes.encode(HermesCall.begun) + arguments + TurnTestBytes.encode("}\n</tool_call>"))
-    }
-
-    /// A call as an element of a block of JSON.
-    private func element(_ place: String) -> String {
-        """
-        {
-          "name": "get_weather",
-          "arguments": {
-            "place": "\(place)"
-          }
-        }
-
-        """
-    }
-
-    @Test func anotherCallIsProbableEnough() throws {
-        var chat = try TurnTestTools.chat(TurnTestTemplate.hermes)
-        chat.policy.minimumNextCallLogOdds = -3
-        var turn = TestTurn(chat: chat)
+    /// Calls that the model begins as JSON are followed by others if it writes the trigger, like all calls.
+    @Test func furtherCallsAfterOneThatBeganAsJSON() throws {
+        var turn = TestTurn(chat: try TurnTestTools.chat(TurnTestTemplate.hermes))
         try turn.ends(PhaseEnd(reason: .stopString, tokens: TurnTestBytes.plain("Sure.\n"), calledTool: "get_weather"))
         turn.expectWritten("Sure.\n" + HermesCall.begun)
-        try turn.fills(#" {"place": "Rome"}"#)
-        try turn.expectAsked("Sure.\n```json\n" + element("Rome"))
-        let first = "Sure.\n" + HermesCall.whole(#" {"place": "Rome"}"#)
-
-        var short = turn
-        try short.compares("{", "`", logOdds: -3)
-        short.expectEnd()
-        short.expectWritten(first)
-
-        try turn.compares("{", "`", logOdds: -2.9)
-        turn.expectWritten(first + "\n" + HermesCall.opening)
+        try turn.fills(#" {"day": "today", "place": "Rome"}"#)
+        try turn.writes("\n", until: "<tool_call>")
         try turn.chooses(HermesCall.named)
         try turn.fills(#" {"place": "Vienna"}"#)
-        try turn.expectAsked("Sure.\n```json\n" + element("Rome") + element("Vienna"))
-        try turn.compares("{", "`", logOdds: -3)
+        try turn.writes("")
         turn.expectEnd()
-        turn.expectWritten(first + "\n" + HermesCall.whole(#" {"place": "Vienna"}"#))
-        #expect(turn.calls.map(\.arguments.text) == [#"{"place":"Rome"}"#, #"{"place":"Vienna"}"#])
+        let first = HermesCall.whole(#" {"day": "today", "place": "Rome"}"#)
+        turn.expectWritten("Sure.\n" + first + "\n" + HermesCall.whole(#" {"place": "Vienna"}"#))
+        #expect(turn.calls.map(\.arguments.text) == [#"{"day":"today","place":"Rome"}"#, #"{"place":"Vienna"}"#])
+    }
 
-        // A model that writes the trigger also writes the next one.
-        var trained = try HermesCall.turn { $0.policy.minimumNextCallLogOdds = -3 }
-        try trained.fills(#" {"place": "Rome"}"#)
-        #expect(trained.step.phase?.isFree == true && trained.step.phase?.stopTokens.isEmpty == false)
+    @Test func argumentsKeepTheTokensOfTheModel() throws {
+        var turn = try HermesCall.turn()
+        try turn.fills(#" {"day": "today", "place": "<think>"}"#, tokens: [401, 402])
+        #expect(
+            turn.written == TurnTestBytes.encode(HermesCall.begun) + [401, 402] + TurnTestBytes.encode("}\n</tool_call>"))
+        #expect(turn.calls.map(\.arguments.text) == [#"{"day":"today","place":"<think>"}"#])
     }
 }

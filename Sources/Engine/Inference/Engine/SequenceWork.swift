@@ -16,10 +16,8 @@ enum WantedLogits {
 struct WorkBranch: Equatable {
     /// Each branch of the work has another number.
     let number: Int
-    /// Whether later work may begin with the same tokens, so that its memory is kept.
-    let isKept: Bool
-    /// The number of tokens with which later work may begin.
-    var keptTokens = Int.max
+    /// The number of tokens with which later work may begin, so that their memory is kept.
+    let keptTokens: Int
 }
 
 /// A computation with a model as a state machine: it names the tokens of its sequence that are to be processed next, and

@@ -116,7 +116,7 @@ final class TurnDriver: SequenceWork {
     }
 
     var wantsPromptLogits: Bool { true }
-    var input: ModelInput { question?.isKept == true ? ModelInput() : prompt }
+    var input: ModelInput { question == nil ? prompt : ModelInput() }
     var position: Int? { question?.position ?? sequence.position }
     func tokens(in range: Range<Int>) -> ArraySlice<TokenID> { (question?.tokens ?? sequence.tokens)[range] }
 
@@ -156,16 +156,10 @@ final class TurnDriver: SequenceWork {
         case .free: writer = FreeWriter(phase, tokenizer, topScores: request.topScores)
         case .constrained(let pending): grammar = pending
         case .choice(let options): writer = ChoiceWriter(options, topScores: request.topScores)
-        case .question(let asked):
-            let context =
-                switch asked.context {
-                case .turn(let count): sequence.tokens[..<(sequence.promptCount + count)]
-                case .prompt(let tokens): tokens[...]
-                }
-            question = AskedQuestion(asked, after: context)
+        case .question(let asked): question = AskedQuestion(asked)
         }
         // A question has a branch of its own; everything else goes on where the turn is.
-        branch = question.map { WorkBranch(number: branches, isKept: $0.isKept, keptTokens: $0.contextCount) }
+        branch = question.map { WorkBranch(number: branches, keptTokens: $0.promptCount) }
         branches += 1
     }
 
@@ -305,11 +299,6 @@ final class TurnDriver: SequenceWork {
 
     private func ask(_ question: AskedQuestion, _ tokens: inout [TokenID]) throws -> WantedLogits? {
         guard question.tokens.count <= contextSize else {
-            // Without room for a question about the turn, the plan decides as if nothing more could be written.
-            if !question.isKept {
-                end = PhaseEnd(reason: .contextFull)
-                return nil
-            }
             throw GenerationFailure.promptTooLong(tokens: question.tokens.count + 1, contextSize: contextSize)
         }
         if let value = question.value {

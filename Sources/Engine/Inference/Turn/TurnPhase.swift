@@ -42,28 +42,11 @@ struct TurnPhase {
     var detectsLoops = false
 }
 
-/// Something that is asked of the model on a branch of its sequence: nothing of it becomes part of the turn, and the sequence keeps its
-/// tokens.
+/// Asks how probable tokens are after another prompt, on a branch of the sequence: nothing of it becomes part of the turn, and the
+/// sequence keeps its tokens.
 struct TurnQuestion {
-    /// What comes before the tokens of the question.
-    enum Context {
-        /// The prompt and the first `count` tokens of the turn.
-        case turn(count: Int)
-        /// Another prompt.
-        case prompt([TokenID])
-    }
-
-    enum Value {
-        /// The natural logarithm of the ratio of the probabilities of two tokens, as the one after the question. The denominator of
-        /// the softmax is the same for both, so their logits suffice.
-        case odds(TokenID, against: TokenID)
-        /// The natural logarithm of the probability of the tokens of the question.
-        case probability
-    }
-
-    var context: Context
+    var prompt: [TokenID]
     var tokens: [TokenID]
-    var value: Value
 }
 
 /// How a phase ended.
@@ -81,7 +64,7 @@ struct PhaseEnd {
     var generatedTokens = 0
     /// Whether the phase was an answer without any text but white space.
     var isBlank = false
-    /// The answer to a question: see ``TurnQuestion``.
+    /// The answer to a question: the natural logarithm of the probability of its tokens.
     var logValue = 0.0
     /// The number of bytes of the text after which a constrained text was shortened, because there was no room for more.
     var shortenedAt: Int?

@@ -1,24 +1,13 @@
-/// How turns of a model go where its training alone does not decide it: thresholds that were measured with the model.
+/// How turns of a model go where its training alone does not decide it.
 ///
 /// Each of these changes what a model says, so each stands in the catalogue with its measurement. The values here change nothing.
 package struct TurnPolicy: Sendable, Equatable {
-    /// The minimum log odds (natural logarithm) of an optional argument versus the end of the arguments; optional arguments below it
-    /// are removed. Nil keeps all arguments that the model writes.
-    package var minimumOptionalArgumentLogOdds: Double?
-    /// The log odds (natural logarithm) of another call versus the end of the JSON block that contains the calls; above it, the model
-    /// generates another call. Nil for models that begin further calls by themselves.
-    package var minimumNextCallLogOdds: Double?
     /// Added to the logits of null where a property may have it or another value.
     package var nullBias: Double
     /// Whether the model is one that repeats a tool call whose result it has.
     package var repeatsToolCalls: Bool
 
-    package init(
-        minimumOptionalArgumentLogOdds: Double? = nil, minimumNextCallLogOdds: Double? = nil,
-        nullBias: Double = 0, repeatsToolCalls: Bool = false
-    ) {
-        self.minimumOptionalArgumentLogOdds = minimumOptionalArgumentLogOdds
-        self.minimumNextCallLogOdds = minimumNextCallLogOdds
+    package init(nullBias: Double = 0, repeatsToolCalls: Bool = false) {
         self.nullBias = nullBias
         self.repeatsToolCalls = repeatsToolCalls
     }
