@@ -51,7 +51,6 @@ struct ChatTurn: Sendable {
     var tools = TurnTools()
     var toolFormat: ToolFormat?
     var thinkingFormat: ThinkingFormat?
-    var policy = TurnPolicy()
     /// The context size, for errors.
     var contextSize = 0
     /// The grammar of all arguments of a tool, or of one of them, compiled when a call needs it.

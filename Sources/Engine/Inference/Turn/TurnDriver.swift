@@ -77,7 +77,7 @@ final class TurnDriver: SequenceWork {
         self.plan = plan
         settings = ConstrainedWriter.Settings(
             topScores: request.topScores, batchesForcedTokens: request.batchesForcedTokens, logitCount: logitCount,
-            nullBias: plan.nullBias, encode: { [tokenizer] in tokenizer.encode(bytes: $0) }, stopTokens: tokenizer.stopTokens)
+            encode: { [tokenizer] in tokenizer.encode(bytes: $0) }, stopTokens: tokenizer.stopTokens)
         let tokens = request.tokens + first.append
         guard tokens.count < contextSize else {
             throw GenerationFailure.promptTooLong(tokens: tokens.count, contextSize: contextSize)

@@ -64,8 +64,6 @@ struct TurnPlan {
 
     /// The tools that may be called now.
     var tools: [ChatTool] { hasResult ? [] : chat.tools.callable }
-    /// Added to the logits of null.
-    var nullBias: Double { chat.policy.nullBias }
 
     /// The first phase of the turn.
     mutating func begin() -> TurnStep {
