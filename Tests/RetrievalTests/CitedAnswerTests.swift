@@ -1,6 +1,7 @@
 import Foundation
 import FoundationModels
 import FoundationModelsTesting
+import JSON
 import ModelPrompts
 import Testing
 
