@@ -327,7 +327,7 @@ let package = Package(
             name: "RetrievalTests",
             dependencies: [
                 "FoundationModelsOpenAI", "TokenCounts",
-                "ContextKit", "Embeddings", "FoundationModels", "FoundationModelsTesting", "ModelPrompts",
+                "ContextKit", "Embeddings", "FoundationModels", "FoundationModelsTesting", "JSON", "ModelPrompts",
                 "Retrieval", "TestSupport", "TextSearch",
                 .product(name: "GRDB", package: "GRDB.swift"),
             ] + [.target(name: "FoundationModelsPostgreSQL", condition: .when(traits: ["PostgreSQL"]))],
