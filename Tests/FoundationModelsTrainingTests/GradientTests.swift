@@ -185,7 +185,7 @@ struct GradientTests {
         #expect(batch.targets.map(\.token) == [102, 106, 108] && batch.targets.map { Int($0.row) } == [61, 65, 67])
         #expect(batch.positions[60...] == [60, 61, 62, 60, 61, 62, 63, 60, 61])
         // What does not fit stays apart.
-        #expect(TrainingSequence.merged(own.map { sequence($0) }, maximumTokens: 68).map(\.branches) == [[60, 63], []])
+        #expect(TrainingSequence.merged(own.map { sequence($0) }, maximumTokens: 68).map(\.branches) == [[61, 63], []])
     }
 
     private func ck_squares(_ buffer: Buffer) -> Double { buffer.values.reduce(0) { $0 + Double($1) * Double($1) } }

@@ -100,29 +100,28 @@ public final class AdapterTrainer: Sendable {
         var tooLong: [Int] = []
         var empty: [Int] = []
         let hasWindows = model.layers.contains { $0.attention.window != nil }
-        var lines: [(hash: UInt64, found: [TrainingSequence])] = []
+        var lines: [(line: Int, hash: UInt64, found: [TrainingSequence])] = []
         for row in data.rows {
             let found = try encoder.sequences(row)
-            if let last = lines.last, last.hash == row.hash, last.found.first?.line == row.line {
+            if let last = lines.last, last.hash == row.hash, last.line == row.line {
                 lines[lines.count - 1].found += found
             } else {
-                lines.append((row.hash, found))
+                lines.append((row.line, row.hash, found))
             }
         }
-        for (hash, conversations) in lines {
+        for (line, hash, conversations) in lines {
             // In a window, the rows of other branches would stand between a branch and what it has in common with them.
             let found =
                 hasWindows
                 ? conversations : TrainingSequence.merged(conversations, maximumTokens: min(length, Self.rowsOfBatch))
-            let row = (line: conversations.first?.line ?? 0, hash: hash)
-            if found.allSatisfy({ $0.learnedCount == 0 }) { empty.append(row.line) }
+            if found.allSatisfy({ $0.learnedCount == 0 }) { empty.append(line) }
             for sequence in found where sequence.learnedCount > 0 {
                 guard sequence.tokens.count <= length else {
-                    if tooLong.last != row.line { tooLong.append(row.line) }
+                    if tooLong.last != line { tooLong.append(line) }
                     continue
                 }
                 // By the row's text, so that it stays the same when rows are added.
-                let place = Double(row.hash >> 11) / Double(1 << 53)
+                let place = Double(hash >> 11) / Double(1 << 53)
                 if place < options.validationShare, data.count >= Self.minimumRowsForValidation {
                     validation.append(sequence)
                 } else {
