@@ -7,13 +7,14 @@ package struct ModelDefaults: Sendable, Equatable {
     package var minP: Double?
     /// Instructions for requests that have none; nil leaves the default to the chat template.
     package var instructions: String?
-    /// Whether the model is one that repeats a tool call whose result it has.
-    package private(set) var repeatsToolCalls = false
+    /// How turns go where neither the request nor the model's training decides it.
+    package var policy: TurnPolicy
 
     package init(
         temperature: Double? = nil, topP: Double? = nil, topK: Int? = nil, repetitionPenalty: Double? = nil,
-        minP: Double? = nil, instructions: String? = nil
+        minP: Double? = nil, instructions: String? = nil, policy: TurnPolicy = TurnPolicy()
     ) {
+        self.policy = policy
         self.temperature = temperature
         self.topP = topP
         self.topK = topK
@@ -37,7 +38,8 @@ package struct ModelDefaults: Sendable, Equatable {
         repetitionPenalty =
             try file.metadata.float("general.sampling.penalty_repeat", in: 0.01...10) ?? known?.repetitionPenalty
         minP = try file.metadata.float("general.sampling.min_p", in: 0...1) ?? known?.minP
+        policy = known?.policy ?? TurnPolicy()
+        if isSmall { policy.repeatsToolCalls = true }
         instructions = known?.instructions
-        repeatsToolCalls = isSmall
     }
 }
