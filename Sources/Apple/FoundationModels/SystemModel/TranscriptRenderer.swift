@@ -15,11 +15,14 @@ struct TranscriptRenderer {
     private var listsTools = true
     /// The instructions for conversations without instructions.
     private let ownInstructions: String?
+    /// Additional instructions for conversations with tools.
+    private let toolInstructions: String?
 
     init(isTagging: Bool = false, _ facts: ModelFacts) {
         self.isTagging = isTagging
         hasToolFormat = facts.hasToolFormat
         ownInstructions = facts.defaults.instructions
+        toolInstructions = facts.defaults.toolInstructions
     }
 
     init(_ configuration: LocalModel, _ model: LoadedModel) {
@@ -76,8 +79,7 @@ struct TranscriptRenderer {
             case .instructions(let instructions):
                 hasInstructions = true
                 if hasToolFormat { tools = instructions.toolDefinitions.map { ChatTool($0) } }
-                var text = text(of: instructions)
-                if text.isEmpty, !instructions.toolDefinitions.isEmpty { text = ownInstructions ?? "" }
+                let text = text(of: instructions)
                 // For instructions with tools only, the template provides the text.
                 if !text.isEmpty || instructions.toolDefinitions.isEmpty { messages.append(.init(role: .system, content: text)) }
             case .prompt(let prompt): messages.append(.init(role: .user, content: Self.text(of: prompt)))
@@ -129,6 +131,7 @@ struct TranscriptRenderer {
         var parts = isTagging ? [ModelPrompts.tagging] : []
         let text = instructions.segments.modelText
         if !text.isEmpty { parts.append(text) }
+        if !instructions.toolDefinitions.isEmpty, hasToolFormat, let toolInstructions { parts.append(toolInstructions) }
         if !instructions.toolDefinitions.isEmpty, !hasToolFormat, listsTools {
             let lines = instructions.toolDefinitions.map { tool in
                 let arguments = SchemaDescription.text(of: tool.parameters, isArguments: true)

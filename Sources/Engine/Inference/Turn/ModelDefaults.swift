@@ -7,14 +7,17 @@ package struct ModelDefaults: Sendable, Equatable {
     package var minP: Double?
     /// Instructions for requests that have none; nil leaves the default to the chat template.
     package var instructions: String?
+    /// Additional instructions for requests with tools; nil for none.
+    package var toolInstructions: String?
     /// How turns go where neither the request nor the model's training decides it.
     package var policy: TurnPolicy
 
     package init(
         temperature: Double? = nil, topP: Double? = nil, topK: Int? = nil, repetitionPenalty: Double? = nil,
-        minP: Double? = nil, instructions: String? = nil, policy: TurnPolicy = TurnPolicy()
+        minP: Double? = nil, instructions: String? = nil, toolInstructions: String? = nil, policy: TurnPolicy = TurnPolicy()
     ) {
         self.policy = policy
+        self.toolInstructions = toolInstructions
         self.temperature = temperature
         self.topP = topP
         self.topK = topK
@@ -41,5 +44,6 @@ package struct ModelDefaults: Sendable, Equatable {
         policy = known?.policy ?? TurnPolicy()
         if isSmall { policy.repeatsToolCalls = true }
         instructions = known?.instructions
+        toolInstructions = known?.toolInstructions
     }
 }
