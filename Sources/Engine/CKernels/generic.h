@@ -461,7 +461,7 @@ TARGET INLINE void NAME(low_rank_rows)(const ck_low_rank *term, int32_t row, int
 #pragma clang loop unroll(full)
         for (int r = 0; r < rows; r++) sums[r] = NAME(splat)(0);
         for (int32_t column = 0; column < term->columns; column++) {
-            v16f values = LOAD_HALF16(term->a + (size_t)column * (size_t)term->rank + block);
+            v16f values = NAME(load)(term->a + (size_t)column * (size_t)term->rank + block);
 #pragma clang loop unroll(full)
             for (int r = 0; r < rows; r++) sums[r] += x[(size_t)r * (size_t)term->columns + (size_t)column] * values;
         }
@@ -473,7 +473,7 @@ TARGET INLINE void NAME(low_rank_rows)(const ck_low_rank *term, int32_t row, int
 #pragma clang loop unroll(full)
         for (int r = 0; r < rows; r++) sums[r] = NAME(splat)(0);
         for (int32_t k = 0; k < term->rank; k++) {
-            v16f values = LOAD_HALF16(term->b + (size_t)k * (size_t)term->padded + output);
+            v16f values = NAME(load)(term->b + (size_t)k * (size_t)term->padded + output);
 #pragma clang loop unroll(full)
             for (int r = 0; r < rows; r++) sums[r] += inner[r][k] * values;
         }

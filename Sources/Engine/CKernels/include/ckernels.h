@@ -168,12 +168,12 @@ typedef enum {
 } ck_activation;
 
 /// A product with two low-rank matrices beside a matrix (LoRA, arXiv:2106.09685): y += scale · B · (A · x) for each row.
-/// Both are transposed, in binary16, and padded with zeros: `a` is [columns][rank], `b` is [rank][padded], where rank and `padded` are
+/// Both are transposed and padded with zeros: `a` is [columns][rank], `b` is [rank][padded], where rank and `padded` are
 /// multiples of 16.
 typedef struct {
     const float *x;    ///< [rows][columns]
     float *y;          ///< [rows][ldy]
-    const uint16_t *a, *b;
+    const float *a, *b;
     int32_t rows, columns, rank, outputs, padded, ldy;
     float scale;
 } ck_low_rank;

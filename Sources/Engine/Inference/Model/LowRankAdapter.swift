@@ -15,8 +15,8 @@ package final class LowRankAdapter: Sendable {
 
     /// The two matrices for one matrix of the model, in the order of ``LowRankProduct``.
     private struct Factor: @unchecked Sendable {  // The memory is never written after `init`.
-        var a: UnsafePointer<UInt16>
-        var b: UnsafePointer<UInt16>
+        var a: UnsafePointer<Float>
+        var b: UnsafePointer<Float>
         var columns, rank, outputs, padded: Int32
     }
 
@@ -45,8 +45,8 @@ package final class LowRankAdapter: Sendable {
             guard let columns = sizes.first?.columns, sizes.allSatisfy({ $0.columns == columns }) else { return nil }
             let rank = Self.padded(sizes.reduce(0) { $0 + $1.rank })
             guard rank <= EngineLimits.adapterRank else { return nil }
-            let a = layout.reserve(columns * rank, of: UInt16.self)
-            let b = layout.reserve(rank * Self.padded(origin.rowCount), of: UInt16.self)
+            let a = layout.reserve(columns * rank, of: Float.self)
+            let b = layout.reserve(rank * Self.padded(origin.rowCount), of: Float.self)
             places.append((matrix, origin, columns, rank, a, b))
         }
         room = reserve(layout.bytes)
@@ -55,18 +55,18 @@ package final class LowRankAdapter: Sendable {
         var factors = [Factor?](repeating: nil, count: origins.count)
         for (matrix, origin, columns, rank, aOffset, bOffset) in places {
             let padded = Self.padded(origin.rowCount)
-            let a = memory.pointer(at: aOffset, as: UInt16.self)
-            let b = memory.pointer(at: bOffset, as: UInt16.self)
+            let a = memory.pointer(at: aOffset, as: Float.self)
+            let b = memory.pointer(at: bOffset, as: Float.self)
             var first = 0
             for file in files {
                 guard let (aValues, bValues, size) = try file.factors(of: origin.name) else { continue }
                 let scale = Float(size.scale)
                 for r in 0..<size.rank {
-                    for column in 0..<columns { a[column * rank + first + r] = ck_float_to_half(aValues[r * columns + column]) }
+                    for column in 0..<columns { a[column * rank + first + r] = aValues[r * columns + column] }
                     var output = 0
                     for rows in origin.rows {
                         for row in rows {
-                            b[(first + r) * padded + output] = ck_float_to_half(scale * bValues[row * size.rank + r])
+                            b[(first + r) * padded + output] = scale * bValues[row * size.rank + r]
                             output += 1
                         }
                     }
