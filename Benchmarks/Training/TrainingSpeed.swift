@@ -23,7 +23,8 @@ struct TrainingSpeed: CustomStringConvertible {
 
     /// Trains on random tokens.
     static func measure(
-        model path: String, rank: Int, rows: Int, length: Int, keptLayers: Int, batches: Int, learned: Double, rounds: Bool, integers: Bool,
+        model path: String, rank: Int, rows: Int, length: Int, keptLayers: Int, batches: Int, learned: Double, rounds: Bool,
+        integers: Bool,
         layers: Int?
     ) throws -> TrainingSpeed {
         let model = try FrozenModel(path: path)

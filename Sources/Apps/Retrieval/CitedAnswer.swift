@@ -231,7 +231,9 @@ extension CitedAnswer {
     static func drafts(in content: GeneratedContent) throws -> [Draft] {
         try content.value([GeneratedContent].self, forProperty: "statements").compactMap { part in
             let passage = try part.value(String.self, forProperty: "passage")
-            guard passage != ModelPrompts.noPassage, let text = try part.value(String?.self, forProperty: "statement") else { return nil }
+            guard passage != ModelPrompts.noPassage, let text = try part.value(String?.self, forProperty: "statement") else {
+                return nil
+            }
             let statement = cleaned(text)
             return statement.isEmpty ? nil : Draft(text: statement, source: Int(passage))
         }
