@@ -208,7 +208,9 @@ struct CommandTests {
         try whole.prefix(50_000_000).write(to: models.appendingPathComponent("SmolLM2-135M-Instruct.Q4_1.gguf.part"))
         let again = try fm(["model", "pull"], environment: ["XDG_DATA_HOME": home.path, "FM_MODEL_URL": "file://\(installed)"])
         #expect(again.status == 0, "\(again.error)")
-        #expect(try FileManager.default.contentsOfDirectory(atPath: models.path) == ["SmolLM2-135M-Instruct.Q4_1.gguf"])
+        // The model, and its adapter for content tagging.
+        let files = try FileManager.default.contentsOfDirectory(atPath: models.path).sorted()
+        #expect(files == ["SmolLM2-135M-Instruct.Q4_1.gguf", "SmolLM2-135M-Instruct.Q4_1.tagging.fmadapter"])
         #expect(try fm(["model", "pull"], environment: ["XDG_DATA_HOME": home.path]).output.contains("intact"))
     }
 

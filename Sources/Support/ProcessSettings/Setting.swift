@@ -36,7 +36,7 @@ public enum Setting: String, CaseIterable, Sendable {
     public var meaning: String {
         switch self {
         case .model: "the model: a name of “fm model list”, or a GGUF file"
-        case .adapter: "none uses models without the adapters that were installed with them"
+        case .adapter: "none leaves out the adapters of models"
         case .embedder: "the model for embeddings: a name, or a GGUF file"
         case .modelURL: "another address of the default model"
         case .hubToken: "an access token of the Hugging Face hub"
