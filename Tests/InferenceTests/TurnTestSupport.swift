@@ -116,13 +116,6 @@ extension TurnPhase {
         if case .choice(let options) = kind { options.map { TurnTestBytes.text($0) } } else { nil }
     }
     var question: TurnQuestion? { if case .question(let question) = kind { question } else { nil } }
-    var compared: [String]? {
-        if case .odds(let one, let other)? = question?.value {
-            [TurnTestBytes.text([one]), TurnTestBytes.text([other])]
-        } else {
-            nil
-        }
-    }
 }
 
 /// A turn whose phases end as a test says.
@@ -147,7 +140,7 @@ struct TestTurn {
     mutating func ends(_ end: PhaseEnd) throws {
         written += end.tokens
         step = try plan.next(after: end)
-        written = step.prompt == nil ? Array(written.prefix(step.keep)) + step.append : step.append
+        written = Array(written.prefix(step.keep)) + step.append
         calls += step.events.compactMap { event -> ChatToolCall? in if case .call(let call) = event { call } else { nil } }
     }
 
@@ -189,29 +182,10 @@ struct TestTurn {
         try ends(PhaseEnd(reason: .endOfTurn, tokens: tokens ?? TurnTestBytes.plain(text), text: text))
     }
 
-    /// Two tokens are compared.
-    mutating func compares(
-        _ one: String, _ other: String, logOdds: Double, location: SourceLocation = #_sourceLocation
-    ) throws {
-        #expect(step.phase?.compared == [one, other], sourceLocation: location)
-        #expect(step.phase?.output == .call, sourceLocation: location)
-        try ends(PhaseEnd(reason: .endOfTurn, logValue: logOdds))
-    }
-
     /// Checks all tokens of the turn.
     func expectWritten(_ text: String, location: SourceLocation = #_sourceLocation) {
         #expect(TurnTestBytes.text(written) == text, sourceLocation: location)
         #expect(written == TurnTestBytes.encode(text), sourceLocation: location)
-    }
-
-    /// Checks what is asked of the model: the tokens of the turn and the question, none of which becomes part of the turn.
-    func expectAsked(_ text: String, location: SourceLocation = #_sourceLocation) throws {
-        let question = try #require(step.phase?.question, sourceLocation: location)
-        guard case .turn(let count) = question.context else {
-            Issue.record("the question is not about the turn", sourceLocation: location)
-            return
-        }
-        #expect(written.prefix(count) + question.tokens == TurnTestBytes.encode(text), sourceLocation: location)
     }
 
     func expectEnd(_ reason: StopReason = .endOfTurn, location: SourceLocation = #_sourceLocation) {

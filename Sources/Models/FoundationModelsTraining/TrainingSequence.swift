@@ -136,13 +136,9 @@ package struct SequenceEncoder: Sendable {
         var messages = list
         var learned = isLearned
         // The instructions that a request has.
-        if messages.first?.role != .system {
-            if let own = defaults.instructions {
-                messages.insert(ChatMessage(role: .system, content: own), at: 0)
-                learned.insert(false, at: 0)
-            }
-        } else if !tools.isEmpty, let added = defaults.toolInstructions {
-            messages[0].content += "\n\n" + added
+        if messages.first?.role != .system, let own = defaults.instructions {
+            messages.insert(ChatMessage(role: .system, content: own), at: 0)
+            learned.insert(false, at: 0)
         }
         let all = try tokens(messages, tools, generates: false)
         // The turns of such a row are not looked for: that takes the square of its length.

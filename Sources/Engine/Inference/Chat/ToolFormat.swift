@@ -34,12 +34,6 @@ package struct ToolFormat: Sendable, Equatable {
 
     /// Whether calls begin as any JSON object could: only the name of a tool tells them from an answer.
     var beginsAsJSON: Bool { trigger.first == "{" }
-
-    /// The beginnings of calls that are written as JSON instead of the trained format.
-    static let plainOpenings = ["{{", "{\"", "{\n", "{"]
-
-    /// The beginnings of blocks of code, in which some models write calls.
-    static let fences = ["```json\n", "``"]
 }
 
 extension ToolFormat {

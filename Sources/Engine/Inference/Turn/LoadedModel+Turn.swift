@@ -30,7 +30,6 @@ extension LoadedModel {
         var chat = ChatTurn()
         chat.toolFormat = toolFormat
         chat.thinkingFormat = thinkingFormat
-        chat.policy = defaults.policy
         chat.tools = tools
         chat.contextSize = sequence.contextSize
         chat.grammar = { tool, property in self.argumentGrammar(tool, property) }
