@@ -1,4 +1,6 @@
 import Foundation
+import JSON
+import Synchronization
 import Testing
 
 @testable import Inference
@@ -91,5 +93,41 @@ struct RealModelTests {
             expected += window.exactNegativeLogLikelihood * Double(all.count - skipped)
         }
         return (exp(found / Double(tokens)), exp(expected / Double(tokens)))
+    }
+
+    @Test(.enabled(if: FileManager.default.fileExists(atPath: ModelStore.path(of: ModelCatalogue.standard.name))))
+    func callsOfTheDefaultModel() async throws {
+        let model = try await LoadedModel.load(
+            path: ModelStore.path(of: ModelCatalogue.standard.name), defaults: ModelCatalogue.defaults)
+        let weather = ChatTool(
+            name: "get_weather", description: "Get the weather at a place.",
+            parameters: try JSONParser.parse(
+                """
+                {"type": "object", "required": ["location"], "additionalProperties": false, "properties": {
+                "location": {"type": "string", "description": "City"},
+                "day": {"type": "string", "description": "Day, for example tomorrow"},
+                "units": {"type": "string", "enum": ["celsius", "fahrenheit"]}}}
+                """))
+        let instructions = ChatMessage(role: .system, content: try #require(model.defaults.instructions))
+        func calls(_ message: String) async throws -> [String] {
+            let prompt = ChatPrompt([instructions, ChatMessage(role: .user, content: message)], tools: [weather])
+            let calls = Mutex<[String]>([])
+            var tools = TurnTools()
+            (tools.callable, tools.areInPrompt) = ([weather], true)
+            _ = try await model.generateTurn(
+                GenerationRequest(
+                    tokens: try model.tokens(for: prompt), sampling: SamplingSettings(temperature: 0), maximumTokens: 60),
+                tools: tools, in: try model.makeSequence(contextSize: 2048)
+            ) { event in
+                if case .call(let call) = event { calls.withLock { $0.append(call.arguments.text) } }
+                return true
+            }
+            return calls.withLock { $0 }
+        }
+        // A turn is one piece of work, however many calls it makes.
+        let before = await model.submissions
+        #expect(try await calls("What's the weather in Rome?").first?.contains(#""location":"Rome""#) == true)
+        #expect(try await calls("Tell me the weather in Oslo and in Porto, please.").first?.contains("Oslo") == true)
+        #expect(await model.submissions == before + 2)
     }
 }

@@ -319,17 +319,17 @@ private final class ChoiceWork: SequenceWork {
         ChatTool(name: name, description: "", parameters: try JSONParser.parse(parameters))
     }
 
-    private func calling(_ tools: [ChatTool], _ tokenizer: Tokenizer) throws -> ChatTurn {
+    private func calling(_ tools: [ChatTool], _ tokenizer: Tokenizer) -> ChatTurn {
         var chat = ChatTurn()
         chat.toolFormat = ToolFormat(template: TurnTestTemplate.hermes) { _ in false }
         chat.tools.callable = tools
         let vocabulary = TokenVocabulary(tokenizer)
-        let grammars = try tools.map { tool in
+        chat.grammar = { tool, _, after in
             let options = GrammarOptions(isSpaced: true, allowsZeroFraction: false)
-            let source = GrammarSource.framed(before: " ", schema: tool.parameters, after: "")
-            return (tool.name, PendingGrammar(try Grammar(source, vocabulary: vocabulary, options: options)))
+            let source = GrammarSource.framed(before: " ", schema: tool.parameters, after: after)
+            // Without a grammar, the turn ends without a call.
+            return (try? Grammar(source, vocabulary: vocabulary, options: options)).map { PendingGrammar($0) }
         }
-        chat.grammar = { tool, _ in grammars.first { $0.0 == tool.name }?.1 }
         return chat
     }
 

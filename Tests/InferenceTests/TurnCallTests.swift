@@ -10,7 +10,7 @@ import Testing
     /// The grammar of an argument of `get_weather`.
     private func grammar(_ argument: String, _ chat: ChatTurn) throws -> PendingGrammar? {
         let tool = try TurnTestTools.weather()
-        return chat.grammar(tool, tool.properties.first { $0.name == argument })
+        return chat.grammar(tool, tool.properties.first { $0.name == argument }, "")
     }
 
     // MARK: Calls
@@ -29,7 +29,7 @@ import Testing
         try turn.chooses(HermesCall.named)
         turn.expectWritten("Sure. " + HermesCall.begun)
         let arguments = try #require(turn.step.phase)
-        let grammar = chat.grammar(try TurnTestTools.weather(), nil)
+        let grammar = chat.grammar(try TurnTestTools.weather(), nil, "}\n")
         #expect(arguments.grammar === grammar)
         #expect(arguments.output == .call)
         // The limit of the request is for the answer.
@@ -46,6 +46,34 @@ import Testing
         turn.expectEnd()
         turn.expectWritten("Sure. " + HermesCall.whole(#" {"place": "Rome"}"#))
         #expect(turn.calls == [call])
+    }
+
+    /// The token with which a trained model ends a call has the end of a text, of the arguments and of the call.
+    @Test func callsEndWithOneToken() throws {
+        var texts: [[UInt8]?] = (UInt8.min...UInt8.max).map { [$0] }
+        let end = TokenID(texts.count)
+        texts.append(Array("\"}}\n".utf8))
+        let vocabulary = TokenVocabulary(texts: texts, endTokens: [])
+        var chat = try TurnTestTools.chat(TurnTestTemplate.hermes)
+        chat.grammar = { tool, _, after in
+            let source = GrammarSource.framed(before: " ", schema: tool.parameters, after: after)
+            return (try? Grammar(source, vocabulary: vocabulary, options: GrammarOptions(isSpaced: true))).map {
+                PendingGrammar($0)
+            }
+        }
+        var turn = TestTurn(chat: chat)
+        try turn.writes("", until: "<tool_call>")
+        try turn.chooses(HermesCall.named)
+        let grammar = try #require(try turn.step.phase?.grammar?.grammar)
+        var matcher = grammar.matcher()
+        #expect(matcher.advance(#" {"place": "Rome"#.utf8))
+        #expect(matcher.advance(token: end))
+        #expect(matcher.isAtEnd)
+        let tokens = TurnTestBytes.plain(#" {"place": "Rome"#) + [end]
+        try turn.ends(PhaseEnd(reason: .endOfTurn, tokens: tokens, text: " {\"place\": \"Rome\"}}\n"))
+        #expect(turn.calls.map(\.arguments.text) == [#"{"place":"Rome"}"#])
+        // All that the call still lacks.
+        #expect(turn.written == TurnTestBytes.encode(HermesCall.begun) + tokens + TurnTestBytes.encode("</tool_call>"))
     }
 
     /// Vocabularies without a control token for it have the trigger as text.

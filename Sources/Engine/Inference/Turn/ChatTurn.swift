@@ -53,8 +53,8 @@ struct ChatTurn: Sendable {
     var thinkingFormat: ThinkingFormat?
     /// The context size, for errors.
     var contextSize = 0
-    /// The grammar of all arguments of a tool, or of one of them, compiled when a call needs it.
-    var grammar: @Sendable (ChatTool, ChatTool.Property?) -> PendingGrammar? = { _, _ in nil }
+    /// The grammar of all arguments of a tool, or of one of them, and of the text that follows, compiled when a call needs it.
+    var grammar: @Sendable (ChatTool, ChatTool.Property?, _ after: String) -> PendingGrammar? = { _, _, _ in nil }
     /// The grammar of a list of calls of at most so many of these tools, for models that were not trained to call tools.
     var callList: @Sendable ([ChatTool], Int) -> PendingGrammar? = { _, _ in nil }
 }

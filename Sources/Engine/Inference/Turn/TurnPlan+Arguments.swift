@@ -23,7 +23,7 @@ extension TurnPlan {
     ) throws -> TurnStep {
         let style = format.arguments
         if !property.isText || style == .python {
-            guard let tool = calls.tool, let grammar = chat.grammar(tool, property) else {
+            guard let tool = calls.tool, let grammar = chat.grammar(tool, property, "") else {
                 return finish(.endOfTurn)
             }
             state = .call(calls, .value(property, isText: false, choices: []))

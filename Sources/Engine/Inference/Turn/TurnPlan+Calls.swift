@@ -7,8 +7,8 @@ extension TurnPlan {
     /// The part of a call that is being generated.
     enum CallPart {
         case name([(tool: ChatTool, tokens: [TokenID])])
-        /// All arguments, as a JSON object.
-        case object
+        /// All arguments, as a JSON object, with the text that follows them.
+        case object(after: String)
         /// Which argument is next.
         case argument([(property: ChatTool.Property?, tokens: [TokenID])])
         /// The value of an argument.
@@ -108,8 +108,9 @@ extension TurnPlan {
         write(before)
         write(tool.name + marked(format.afterName, calls))
         if case .json = format.arguments {
-            guard let grammar = chat.grammar(tool, nil) else { return finish(.endOfTurn) }
-            state = .call(calls, .object)
+            let after = textAfterArguments(format)
+            guard let grammar = chat.grammar(tool, nil, after) else { return finish(.endOfTurn) }
+            state = .call(calls, .object(after: after))
             return step(callPhase(.constrained(grammar)))
         }
         calls.open = tool.properties
@@ -118,6 +119,20 @@ extension TurnPlan {
 
     func marked(_ text: String, _ calls: CallState) -> String {
         text.replacing(ToolFormat.identifierMark, with: calls.identifier)
+    }
+
+    /// The text between the arguments and the next control token, which belongs to their grammar: the token with which a model was
+    /// trained to end a call, such as `"}}` and a line break, has the end of the arguments and the text after it.
+    private func textAfterArguments(_ format: ToolFormat) -> String {
+        let text = format.afterArguments
+        if let identifier = text.range(of: ToolFormat.identifierMark) {
+            // The word with an identifier is encoded as a whole.
+            return String(text[..<(text[..<identifier.lowerBound].lastIndex(of: " ") ?? text.startIndex)])
+        }
+        guard let open = text.firstIndex(of: "<"), let close = text[open...].firstIndex(of: ">"),
+            vocabulary.specialToken(String(text[open...close])) != nil
+        else { return text }
+        return String(text[..<open])
     }
 
     mutating func next(
@@ -136,11 +151,13 @@ extension TurnPlan {
         case .name(let options):
             guard let chosen = options.first(where: { $0.tokens == end.tokens })?.tool else { return finish(end.reason) }
             return try arguments(of: chosen, calls, format, "")
-        case .object:
+        case .object(let after):
             keep(end)
-            guard case .object(let members) = try parsed(end.text) else { return finish(.endOfTurn) }
+            guard case .object(let members) = try parsed(String(end.text.dropLast(after.count))) else {
+                return finish(.endOfTurn)
+            }
             calls.members = members
-            return try afterArguments(&calls, format)
+            return try afterArguments(&calls, format, writtenText: after)
         case .argument(let choices):
             guard let chosen = choices.first(where: { $0.tokens == end.tokens }), let property = chosen.property else {
                 // The ending is part of the text after the arguments.
@@ -190,9 +207,12 @@ extension TurnPlan {
 
     // MARK: - After a call
 
-    mutating func afterArguments(_ calls: inout CallState, _ format: ToolFormat) throws -> TurnStep {
+    /// - Parameter writtenText: the beginning of the text after the arguments that the turn has already.
+    mutating func afterArguments(
+        _ calls: inout CallState, _ format: ToolFormat, writtenText: String = ""
+    ) throws -> TurnStep {
         guard let tool = calls.tool else { return finish(.endOfTurn) }
-        write(marked(format.afterArguments, calls))
+        write(marked(String(format.afterArguments.dropFirst(writtenText.count)), calls))
         let call = ChatToolCall(id: calls.identifier, name: tool.name, arguments: .object(calls.members))
         // A repeated call indicates that the model has no further calls to make.
         if !chat.tools.repeatable.contains(call.name),
