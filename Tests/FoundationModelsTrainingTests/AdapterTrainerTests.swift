@@ -127,6 +127,27 @@ struct AdapterTrainerTests {
         }
     }
 
+    @Test("[A11] training goes on with the values of an adapter, and only of one of the same matrices and rank")
+    func goesOn() async throws {
+        let (model, folder) = (try Self.model(), try Folder())
+        let (first, second) = (folder.url.appendingPathComponent("a.fmadapter"), folder.url.appendingPathComponent("b.fmadapter"))
+        let before = try await AdapterTrainer(model: model.path, data: Self.rows(), options: Self.options(steps: 60)).train(
+            to: first)
+        let after = try await AdapterTrainer(
+            model: model.path, data: Self.rows(), options: Self.options(steps: 4), start: first
+        ).train(to: second)
+        #expect(abs((after.validationLossBefore ?? 9) - (before.validationLoss ?? 0)) < 1e-2)
+        #expect(try AdapterFile(path: second.path).targets == AdapterFile(path: first.path).targets)
+        var (matrices, rank) = (Self.options(steps: 4), Self.options(steps: 4))
+        matrices.matrices = .attention
+        rank.rank += 1
+        for (options, reason) in [(matrices, "other matrices"), (rank, "rank")] {
+            let trainer = try AdapterTrainer(model: model.path, data: Self.rows(), options: options, start: first)
+            let error = await #expect(throws: TrainingError.self) { try await trainer.train(to: second) }
+            #expect(error.map { "\($0)".contains(reason) } == true)
+        }
+    }
+
     @Test("[A10] an adapter is trained on top of another one, which stays as it is") func onTop() async throws {
         let (model, folder) = (try Self.model(), try Folder())
         let (first, second) = (folder.url.appendingPathComponent("a.fmadapter"), folder.url.appendingPathComponent("b.fmadapter"))

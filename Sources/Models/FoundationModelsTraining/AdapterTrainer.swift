@@ -73,6 +73,9 @@ public final class AdapterTrainer: Sendable {
     /// The adapter below the new one, and the hash of its file.
     let base: AdapterFile?
     let baseHash: String?
+    /// The adapter whose values the new one begins with, and the hash of its file.
+    let start: AdapterFile?
+    let startHash: String?
 
     /// Reads the model and renders all rows.
     ///
@@ -80,19 +83,27 @@ public final class AdapterTrainer: Sendable {
     ///   - name: The name of an installed model, or the path of a GGUF file.
     ///   - base: The file of an adapter that the new one is used together with, such as the one that was installed with the model; it is
     ///     not changed. The new file names it.
+    ///   - start: The file of an adapter of the same matrices and rank, whose values the new one begins with: training goes on with other
+    ///     data. Nil to begin with an adapter that changes nothing.
     /// - Throws: ``TrainingError``: for a model that cannot be trained, for rows that cannot be rendered or have nothing to learn.
     public init(
-        model name: String, data: TrainingData, options: AdapterOptions = AdapterOptions(), base: URL? = nil
+        model name: String, data: TrainingData, options: AdapterOptions = AdapterOptions(), base: URL? = nil, start: URL? = nil
     ) throws(TrainingError) {
         try options.check()
         let model = try FrozenModel(path: ModelStore.path(of: name))
         self.model = model
         do { fingerprint = try model.file.fingerprint() } catch { throw .damagedModel("\(error)") }
-        do {
-            self.base = try base.map { try AdapterFile(path: $0.path) }
-            try self.base?.check(model.file)
-            baseHash = try base.map { String(FNV.hash(try Data(contentsOf: $0)), radix: 16) }
-        } catch { throw .invalidAdapter("\(base?.path ?? ""): \(error)") }
+        func adapter(_ url: URL?) throws(TrainingError) -> (file: AdapterFile, hash: String)? {
+            guard let url else { return nil }
+            do {
+                let file = try AdapterFile(path: url.path)
+                try file.check(model.file)
+                return (file, String(FNV.hash(try Data(contentsOf: url)), radix: 16))
+            } catch { throw .invalidAdapter("\(url.path): \(error)") }
+        }
+        let (below, first) = (try adapter(base), try adapter(start))
+        (self.base, baseHash) = (below?.file, below?.hash)
+        (self.start, startHash) = (first?.file, first?.hash)
         let length = min(options.length, model.shape.contextLength)
         encoder = try SequenceEncoder(model.file, maximumTokens: length)
         var sequences: [TrainingSequence] = []

@@ -11,6 +11,8 @@ struct Checkpoint {
         var model: String
         /// Of the adapter below; nil for none.
         var base: String?
+        /// Of the adapter that the run began with; nil for none.
+        var start: String?
         var rows: Int
     }
 

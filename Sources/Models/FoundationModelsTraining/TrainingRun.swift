@@ -41,7 +41,7 @@ final class TrainingRun {
         let steps = options.steps ?? 1
         let identity = Checkpoint.Identity(
             options: options, data: trainer.dataHash, model: trainer.fingerprint, base: trainer.baseHash,
-            rows: trainer.sequences.count)
+            start: trainer.startHash, rows: trainer.sequences.count)
         if options.keep > 0 {
             kept = try KeptText(trainer.encoder, pass, isCancelled: isCancelled)
         }
@@ -50,6 +50,7 @@ final class TrainingRun {
             best = saved.best
         } else {
             factors.initialize(seed: options.seed)
+            if let start = trainer.start { try factors.initialize(from: start) }
             if !trainer.validation.isEmpty {
                 guard let before = try validate(isCancelled) else { throw TrainingError.cancelled }
                 guard before.loss.isFinite else {

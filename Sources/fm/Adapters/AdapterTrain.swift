@@ -52,6 +52,11 @@ extension Adapter {
                 "The adapter on top of which the new one is trained, and with which it is used, or none (default: the one that was installed with the model).",
                 valueName: "file"))
         var base: String?
+        @Option(
+            help: ArgumentHelp(
+                "An adapter of the same matrices and rank, with whose values training begins (default: none).", valueName: "file")
+        )
+        var start: String?
         @Flag(help: "Compute products with 32 bits.") var exact = false
         @Flag(help: "Continue a run from its checkpoint.") var resume = false
         @Flag(help: "Show what is learned of the first rows, and train nothing.") var preview = false
@@ -120,7 +125,9 @@ extension Adapter {
             let rows = try TrainingData(contentsOf: URL(filePath: data))
             if preview { return try TrainingPreview(model: path, rows).show() }
             let base = try basePath(path)
-            let trainer = try AdapterTrainer(model: path, data: rows, options: options, base: base.map { URL(filePath: $0) })
+            let trainer = try AdapterTrainer(
+                model: path, data: rows, options: options, base: base.map { URL(filePath: $0) },
+                start: start.map { URL(filePath: try Adapter.file(named: $0)) })
             if out == nil {
                 try FileManager.default.createDirectory(at: ModelStore.adapterDirectory, withIntermediateDirectories: true)
             }

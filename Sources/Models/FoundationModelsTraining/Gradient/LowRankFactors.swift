@@ -64,13 +64,7 @@ package final class LowRankFactors: @unchecked Sendable {  // Used by one thread
         do {
             for place in order {
                 guard let (a, b, sizes) = try base.factors(of: place.name) else { continue }
-                (values.pointer + place.offset).update(from: a, count: a.count)
-                let factor = Float(sizes.scale) / scale
-                for row in 0..<place.rows {
-                    for r in 0..<sizes.rank {
-                        values.pointer[place.bOffset + r * place.rows + row] = factor * b[row * sizes.rank + r]
-                    }
-                }
+                set(place, 0..<sizes.rank, a: a, b: b, factor: Float(sizes.scale) / scale)
             }
         } catch { throw .invalidAdapter("\(base.path): \(error)") }
     }
@@ -97,6 +91,23 @@ package final class LowRankFactors: @unchecked Sendable {  // Used by one thread
         }
     }
 
+    /// Begins with the values of an adapter of the same matrices and rank.
+    func initialize(from file: AdapterFile) throws(TrainingError) {
+        let trained = order.filter { $0.trained > 0 }
+        func fail(_ reason: String) -> TrainingError { .invalidAdapter("\(file.path): training cannot begin with it: \(reason)") }
+        guard file.targets == Set(trained.map(\.name)) else {
+            throw fail("it changes other matrices than those that are trained")
+        }
+        do {
+            for place in trained {
+                guard let (a, b, sizes) = try file.factors(of: place.name), sizes.rank == place.trained else {
+                    throw fail("its rank is another than that of the training")
+                }
+                set(place, place.frozen..<place.rank, a: a, b: b, factor: Float(sizes.scale) / scale)
+            }
+        } catch let error as TrainingError { throw error } catch { throw fail("\(error)") }
+    }
+
     /// The trained part of B of a matrix, `[rows][trained]`.
     func b(_ place: Place) -> [Float] {
         var b = [Float](repeating: 0, count: place.rows * place.trained)
@@ -114,10 +125,15 @@ package final class LowRankFactors: @unchecked Sendable {  // Used by one thread
         return Array(UnsafeBufferPointer(start: first, count: place.trained * place.columns))
     }
 
-    package func set(_ place: Place, a: [Float], b: [Float]) {
-        (values.pointer + place.offset).update(from: a, count: place.rank * place.columns)
+    package func set(_ place: Place, a: [Float], b: [Float]) { set(place, 0..<place.rank, a: a, b: b, factor: 1) }
+
+    /// Sets some of the rows of A, and the columns of B that belong to them: `a` is `[ranks][columns]`, `b` is `[rows][ranks]`.
+    private func set(_ place: Place, _ ranks: Range<Int>, a: [Float], b: [Float], factor: Float) {
+        (values.pointer + place.offset + ranks.lowerBound * place.columns).update(from: a, count: ranks.count * place.columns)
         for row in 0..<place.rows {
-            for r in 0..<place.rank { values.pointer[place.bOffset + r * place.rows + row] = b[row * place.rank + r] }
+            for (index, r) in ranks.enumerated() {
+                values.pointer[place.bOffset + r * place.rows + row] = factor * b[row * ranks.count + index]
+            }
         }
     }
 
