@@ -86,10 +86,11 @@ struct AssistantRowTests {
         }
     }
 
-    @Test("[A10] all rows of the default model's data are read") func data() throws {
-        let folder = URL(filePath: #filePath).appendingPathComponent("../../../Training/Assistant").standardizedFileURL
+    @Test("[A10] all rows of the default model's data are read", arguments: [("first", 3_000), ("second", 1_400)])
+    func data(part: String, conversations: Int) throws {
+        let folder = URL(filePath: #filePath).appendingPathComponent("../../../Training/Assistant/\(part)").standardizedFileURL
         let data = try TrainingData(contentsOf: folder)
-        #expect(data.count > 3_000)
+        #expect(data.count > conversations)
         for row in data.rows {
             guard case .chat(let messages, _, _) = row.content else {
                 Issue.record("line \(row.line) is no conversation")

@@ -66,9 +66,8 @@ import Testing
         try turn.chooses(HermesCall.named)
         let grammar = try #require(try turn.step.phase?.grammar?.grammar)
         var matcher = grammar.matcher()
-        #expect(matcher.advance(#" {"place": "Rome"#.utf8))
-        #expect(matcher.advance(token: end))
-        #expect(matcher.isAtEnd)
+        let isAccepted = matcher.advance(#" {"place": "Rome"#.utf8) && matcher.advance(token: end)
+        #expect(isAccepted && matcher.isAtEnd)
         let tokens = TurnTestBytes.plain(#" {"place": "Rome"#) + [end]
         try turn.ends(PhaseEnd(reason: .endOfTurn, tokens: tokens, text: " {\"place\": \"Rome\"}}\n"))
         #expect(turn.calls.map(\.arguments.text) == [#"{"place":"Rome"}"#])
@@ -101,6 +100,20 @@ import Testing
         var other = TestTurn(chat: chat)
         try other.ends(PhaseEnd(reason: .stopString, calledTool: "read_mail"))
         other.expectEnd(.stopString)
+    }
+
+    @Test func furtherCallsThatBeginAsJSON() throws {
+        var turn = try HermesCall.turn()
+        try turn.fills(#" {"place": "Rome"}"#)
+        let phase = try #require(turn.step.phase)
+        #expect(phase.callableTools == ["get_weather", "send_mail"] && phase.endsWithText)
+        // Room for four tokens of white space and the longest beginning, here one token for each byte.
+        #expect(phase.maximumTokens == 4 + #"{"name": "get_weather""#.utf8.count)
+        try turn.ends(PhaseEnd(reason: .stopString, calledTool: "send_mail"))
+        let first = HermesCall.whole(#" {"place": "Rome"}"#)
+        turn.expectWritten(first + "\n<tool_call>\n{\"name\": \"send_mail\", \"arguments\":")
+        try turn.fills(#" {"to": "a@b.c"}"#)
+        #expect(turn.calls.map(\.name) == ["get_weather", "send_mail"])
     }
 
     @Test(arguments: [("Rome", 1), ("Vienna", 2)])
@@ -424,7 +437,7 @@ import Testing
         var turn = try HermesCall.turn()
         try turn.fills(#" {"day": "today", "place": "<think>"}"#, tokens: [401, 402])
         #expect(
-            turn.written == TurnTestBytes.encode(HermesCall.begun) + [401, 402] + TurnTestBytes.encode("}\n</tool_call>"))
+            turn.written == TurnTestBytes.encode(HermesCall.begun) + [401, 402] + TurnTestBytes.encode("</tool_call>"))
         #expect(turn.calls.map(\.arguments.text) == [#"{"day":"today","place":"<think>"}"#])
     }
 }

@@ -181,7 +181,8 @@ struct TestTurn {
         let pending = try #require(step.phase?.grammar, sourceLocation: location)
         let grammar = try #require(try pending.grammar, sourceLocation: location)
         var matcher = grammar.matcher()
-        #expect(matcher.advance(text.utf8), "\(text)", sourceLocation: location)
+        let isAccepted = matcher.advance(text.utf8)
+        #expect(isAccepted, "\(text)", sourceLocation: location)
         // The text that follows a JSON object belongs to its phase.
         let whole = text + String(decoding: matcher.completion, as: UTF8.self)
         try ends(PhaseEnd(reason: .endOfTurn, tokens: tokens ?? TurnTestBytes.plain(whole), text: whole))

