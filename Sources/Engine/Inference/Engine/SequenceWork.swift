@@ -12,12 +12,14 @@ enum WantedLogits {
     case blocked
 }
 
-/// A second sequence of the work of a sequence: what is asked beside a turn.
+/// A second sequence of the work of a sequence: what is asked beside a turn, or a turn that goes on with another prompt.
 struct WorkBranch: Equatable {
     /// Each branch of the work has another number.
     let number: Int
-    /// The number of tokens with which later work may begin, so that their memory is kept.
-    let keptTokens: Int
+    /// Whether later work may begin with the same tokens, so that its memory is kept.
+    let isKept: Bool
+    /// The number of tokens with which later work may begin.
+    var keptTokens = Int.max
 }
 
 /// A computation with a model as a state machine: it names the tokens of its sequence that are to be processed next, and
@@ -93,6 +95,9 @@ struct WorkTimes {
         usage.queueSeconds = (now - start).seconds
         start = now
     }
+
+    /// Another prompt is processed.
+    mutating func restart() { (start, firstLogits) = (.now, nil) }
 
     mutating func takeLogits(_ usage: inout GenerationUsage) {
         if firstLogits != nil { return }
