@@ -1,7 +1,7 @@
 """Trains the guardrail's probe for a model: logistic regression on the states that a prompt leaves in some of its layers.
 
     fm states prompts.jsonl --layer 14 --layer 18 --layer 22 --out prompts.bin
-    Tests/Tools/train_probe.py prompts.jsonl prompts.bin --layers 14 18 22 --model NAME --fingerprint HEX
+    Tests/Tools/train_probe.py prompts.jsonl prompts.bin --layers 14 18 22 --width 1536 --model NAME --fingerprint HEX
 
 Each line of prompts.jsonl has `prompt`, `unsafe` (0 or 1), `author`, and `kind`: `ordinary` for requests of people, `pairs` for unsafe
 requests and their harmless twins, which count three times, `long` for long texts, anything else. Needs numpy and scipy.
@@ -16,9 +16,12 @@ import numpy as np
 from scipy.optimize import minimize
 
 
-def load(lines, states, layers):
+def load(lines, states, layers, width=None):
     rows = [json.loads(line) for line in open(lines)]
     values = np.fromfile(states, dtype=np.float32).reshape(len(rows), layers, -1)
+    # A wrong number of layers may divide the file as well.
+    if width and values.shape[2] != width:
+        raise SystemExit(f"{states}: {values.shape[2]} values for each of {layers} layers, not {width}: were these the layers?")
     values /= np.sqrt((values**2).mean(axis=2, keepdims=True))
     return rows, values
 
@@ -45,6 +48,7 @@ def main():
     parser.add_argument("lines")
     parser.add_argument("states")
     parser.add_argument("--layers", type=int, nargs="+", required=True)
+    parser.add_argument("--width", type=int, required=True, help="the width of the model's states: 1536 for the default model, 576 for the small one")
     parser.add_argument("--use", type=int, nargs="+", help="the layers of the probe; all by default")
     parser.add_argument("--penalty", type=float, default=20, help="for each layer")
     parser.add_argument("--pairs", type=float, default=3)
@@ -53,7 +57,7 @@ def main():
     parser.add_argument("--model", default="")
     parser.add_argument("--fingerprint", default="")
     arguments = parser.parse_args()
-    rows, states = load(arguments.lines, arguments.states, len(arguments.layers))
+    rows, states = load(arguments.lines, arguments.states, len(arguments.layers), arguments.width)
     used = arguments.use or arguments.layers
     x = np.ascontiguousarray(states[:, [arguments.layers.index(layer) for layer in used]].reshape(len(rows), -1))
     y = np.array([row["unsafe"] for row in rows], dtype=np.float32)
