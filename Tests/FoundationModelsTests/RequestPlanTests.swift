@@ -25,10 +25,10 @@ struct RequestPlanTests {
 
     private func text(_ content: String) -> [Transcript.Segment] { [.text(.init(content: content))] }
 
-    private func facts(tools: Bool = true, _ policy: TurnPolicy = TurnPolicy()) -> ModelFacts {
+    private func facts(tools: Bool = true) -> ModelFacts {
         ModelFacts(
             hasToolFormat: tools,
-            defaults: ModelDefaults(temperature: 0.3, topK: 5, repetitionPenalty: 1.1, instructions: "Be brief.", policy: policy))
+            defaults: ModelDefaults(temperature: 0.3, topK: 5, repetitionPenalty: 1.1, instructions: "Be brief."))
     }
 
     private func plan(
@@ -58,7 +58,7 @@ struct RequestPlanTests {
     @Test func aQuestion() throws {
         let plan = try plan(facts(), [question])
         #expect(plan.prompt.messages.map(\.role) == [.system, .user] && plan.prompt.tools.map(\.name) == ["weather", "clock"])
-        #expect(plan.firstPrompt == plan.prompt && plan.answerPrompt == nil && !plan.onlyAnswers && plan.choice == nil)
+        #expect(plan.choice == nil)
         #expect(plan.tools.callable.map(\.name) == ["weather", "clock"] && plan.tools.areInPrompt && !plan.tools.mustCall)
         #expect(plan.tools.madeCalls.isEmpty && plan.format == nil && plan.maximumTokens == nil)
         #expect(plan.sampling.temperature == 0.3 && plan.sampling.topK == 5 && plan.sampling.penalties.repetition == 1.1)
@@ -82,27 +82,30 @@ struct RequestPlanTests {
     }
 
     @Test func resultsOfCalls() throws {
-        let plan = try plan(facts(TurnPolicy(answersFromResults: true)), called())
-        #expect(plan.tools.madeCalls.map(\.name) == ["weather"] && plan.answersFromResults)
-        let answer = try #require(plan.answerPrompt)
-        #expect(answer.tools.isEmpty && answer.messages.last?.role == .user)
-        #expect(answer.messages.last?.content.contains("31 degrees") == true)
-        // The model may make another call first.
-        #expect(!plan.onlyAnswers && plan.firstPrompt == plan.prompt && plan.prompt.messages.last?.role == .tool)
-
+        let plan = try plan(facts(), called())
+        #expect(plan.tools.madeCalls.map(\.name) == ["weather"] && plan.tools.callable.count == 2)
+        #expect(plan.prompt.messages.map(\.role) == [.system, .user, .assistant, .tool])
+        #expect(plan.prompt.messages.last?.content == "31 degrees")
+        // Where nothing may be called any more, the prompt is the same.
         let only = try self.plan(facts(), called(), mode: .disallowed)
-        #expect(only.onlyAnswers && only.firstPrompt == only.answerPrompt)
-        // A call must be made whatever the results are.
-        let required = try self.plan(facts(), called(), mode: .required)
-        #expect(required.answerPrompt == nil)
+        #expect(only.prompt == plan.prompt && only.tools.callable.isEmpty && only.tools.areInPrompt)
         // The results of another prompt are none of this one.
         let next = try self.plan(facts(), called() + [.response(.init(assetIDs: [], segments: text("Yes."))), question])
-        #expect(next.tools.madeCalls.isEmpty && next.answerPrompt == nil)
+        #expect(next.tools.madeCalls.isEmpty)
+    }
+
+    /// Calls of tools that are hidden now must not be imitated.
+    @Test func callsInThePromptWithoutTools() throws {
+        let request = LanguageModelExecutorGenerationRequest(
+            id: UUID(), transcript: Transcript(entries: try called()), enabledTools: [], schema: nil,
+            generationOptions: GenerationOptions(), contextOptions: ContextOptions(), metadata: [:])
+        let plan = try RequestPlan(request, TranscriptRenderer(facts()), facts())
+        #expect(plan.prompt.tools.isEmpty && plan.tools.areInPrompt)
     }
 
     @Test func modelsThatWereNotTrainedToCallTools() throws {
         let plan = try plan(facts(tools: false), [question])
-        #expect(plan.prompt.tools.isEmpty && !plan.tools.areInPrompt && !plan.answersFromResults)
+        #expect(plan.prompt.tools.isEmpty && !plan.tools.areInPrompt)
         #expect(plan.choice?.recipients.map { $0.tool?.name } == ["weather", "clock", nil])
         let required = try self.plan(facts(tools: false), [question], mode: .required)
         #expect(required.choice?.recipients.map { $0.tool?.name } == ["weather", "clock"])
@@ -110,6 +113,6 @@ struct RequestPlanTests {
         // Each tool is called once; the results are part of the question.
         let called = try self.plan(facts(tools: false), called())
         #expect(called.choice?.recipients.map { $0.tool?.name } == ["clock", nil])
-        #expect(called.answerPrompt == nil && called.prompt.messages.last?.content.contains("31 degrees") == true)
+        #expect(called.prompt.messages.last?.content.contains("31 degrees") == true)
     }
 }

@@ -25,6 +25,38 @@ struct TrainingDataTests {
         return (text(learned), text(sequence.tokens))
     }
 
+    @Test("[A10] a model whose marks of calls were not trained learns to begin each call as JSON") func callsAsJSON() throws {
+        var tiny = TinyModel()
+        tiny.controlTokens = ["<tool_call>", "</tool_call>"]
+        tiny.template =
+            "{% if tools %}{% endif %}{% for message in messages %}{{ '<|im_start|>' + message.role + '\n' }}"
+            + "{% for call in message.tool_calls or [] %}{% if not loop.first %}{{ '\n' }}{% endif %}"
+            + "{{ '<tool_call>\n{\"name\": \"' + call.function.name + '\", \"arguments\": ' }}{{ call.function.arguments | tojson }}"
+            + "{{ '}\n</tool_call>' }}{% endfor %}{{ message.content or '' }}{{ '<|im_end|>\n' }}{% endfor %}"
+            + "{% if add_generation_prompt %}{{ '<|im_start|>assistant\n' }}{% endif %}"
+        let tool = #""description": "", "parameters": {"type": "object"}"#
+        let row =
+            #"{"class": "tools", "tools": [{"name": "get", \#(tool)}, {"name": "put", \#(tool)}], "dialogs": [[{"user": "Both."}, "#
+            + #"{"calls": [{"name": "get", "arguments": {"a": 1}}, {"name": "put", "arguments": {}}]}, {"results": ["x", "y"]}, "#
+            + #"{"assistant": "Done."}]]}"#
+        func learned(by name: String) throws -> [(learned: String, all: String)] {
+            var builder = tiny.builder()
+            builder.metadata.removeAll { $0.0 == "general.name" }
+            builder.metadata.append(("general.name", .string(name)))
+            let file = try TemporaryFile(builder.bytes())
+            let encoder = try SequenceEncoder(GGUFFile(path: file.path))
+            return try data(row).rows.flatMap { try encoder.sequences($0) }.map { texts($0, encoder) }
+        }
+        let calls = ["\n{\"name\": \"get\", \"arguments\": {\"a\": 1}}\n", "\n{\"name\": \"put\", \"arguments\": {}}\n"]
+        let all = try learned(by: "Qwen2.5 Coder 1.5B Instruct")
+        let main = calls.joined(separator: "\n") + "<|im_end|>Done.<|im_end|>"
+        #expect(all.map(\.learned) == [main, #"{"name": "get""#, #"{"name": "put""#])
+        #expect(all.last?.all.hasSuffix("</tool_call>\n{\"name\": \"put\"") == true)
+        // Any other model learns its own format.
+        let own = calls.map { "<tool_call>\($0)</tool_call>" }.joined(separator: "\n")
+        #expect(try learned(by: "Other").map(\.learned) == [own + "<|im_end|>Done.<|im_end|>"])
+    }
+
     @Test("[A10] what the assistant says is learned, with the end of each turn") func learned() throws {
         let (encoder, _, file) = try encoder()
         defer { withExtendedLifetime(file) {} }

@@ -59,10 +59,10 @@ import Testing
         let work = Asking(
             ModelInput(prompt),
             [
-                .init(branch: WorkBranch(number: 1, isKept: false), tokens: changed), .init(tokens: more),
-                .init(branch: WorkBranch(number: 2, isKept: false), tokens: appended),
-                .init(branch: WorkBranch(number: 2, isKept: false), tokens: appended + [3]),
-                .init(branch: WorkBranch(number: 3, isKept: true), tokens: other), .init(tokens: Array(all[..<26])),
+                .init(branch: WorkBranch(number: 1, keptTokens: changed.count), tokens: changed), .init(tokens: more),
+                .init(branch: WorkBranch(number: 2, keptTokens: prompt.count), tokens: appended),
+                .init(branch: WorkBranch(number: 2, keptTokens: prompt.count), tokens: appended + [3]),
+                .init(branch: WorkBranch(number: 3, keptTokens: other.count), tokens: other), .init(tokens: Array(all[..<26])),
             ])
         let cache = try KVCache(shape: model.shape, capacity: recipe.context)
         let sequence = SequenceState(
@@ -110,8 +110,8 @@ import Testing
         let work = Asking(
             input,
             [
-                .init(branch: WorkBranch(number: 1, isKept: false), tokens: asked),
-                .init(branch: WorkBranch(number: 2, isKept: false), tokens: picture.ids),
+                .init(branch: WorkBranch(number: 1, keptTokens: asked.count), tokens: asked),
+                .init(branch: WorkBranch(number: 2, keptTokens: picture.count), tokens: picture.ids),
                 .init(branch: nil, tokens: input.ids + [7]),
             ])
         let cache = try KVCache(shape: model.shape, capacity: recipe.context)
@@ -234,11 +234,7 @@ import Testing
         var turn = TestTurn(chat: chat)
         for (recipient, score) in zip(chat.tools.recipients, scores) {
             let question = try #require(turn.step.phase?.question)
-            guard case .prompt(let prompt) = question.context, case .probability = question.value else {
-                Issue.record("not a question about a recipient")
-                break
-            }
-            #expect(prompt == recipient.prompt && question.tokens == chat.tools.message)
+            #expect(question.prompt == recipient.prompt && question.tokens == chat.tools.message)
             try turn.ends(PhaseEnd(reason: .endOfTurn, logValue: score))
             turn.expectWritten("")
         }
@@ -295,57 +291,5 @@ import Testing
         chat = try untrained()
         chat.tools.message = []
         #expect(TestTurn(chat: chat).step.phase?.output == .answer)
-    }
-
-    // MARK: Answers from results
-
-    /// A model that says nothing after its calls is asked again, once.
-    @Test func nothingIsSaidTwice() throws {
-        var chat = try TurnTestTools.chat(TurnTestTemplate.hermes)
-        chat.tools.answerPrompt = TurnTestBytes.plain("Result")
-        var turn = TestTurn(chat: chat)
-        #expect(turn.step.phase?.output == .answer)
-        var said = turn
-        try said.writes("Warm.")
-        said.expectEnd()
-        try turn.ends(PhaseEnd(reason: .endOfTurn, tokens: TurnTestBytes.plain("\n"), isBlank: true))
-        #expect(turn.step.prompt == TurnTestBytes.plain("Result"))
-        try turn.ends(PhaseEnd(reason: .endOfTurn, isBlank: true))
-        turn.expectEnd()
-        #expect(turn.step.prompt == nil)
-    }
-
-    /// The limit of the answer does not count what was generated before its prompt.
-    @Test func theLimitBeginsAgainWithThePromptOfTheResults() throws {
-        var request = TurnTestBytes.request
-        request.tokens = TurnTestBytes.encode("Why?<think>\n")
-        var chat = try TurnTestTools.chat(TurnTestTemplate.hermes)
-        chat.thinkingFormat = ThinkingFormat(template: "<think>")
-        chat.tools.answerPrompt = TurnTestBytes.encode("Result<think>\n")
-        let close = try #require(TurnTestBytes.special("</think>"))
-        var turn = TestTurn(request, chat: chat)
-        try turn.ends(PhaseEnd(reason: .stopString, tokens: TurnTestBytes.plain("Hm"), stopToken: close, generatedTokens: 20))
-        #expect(turn.step.phase?.maximumTokens == 30)
-        try turn.ends(PhaseEnd(reason: .endOfTurn, generatedTokens: 21, isBlank: true))
-        #expect(turn.step.prompt == chat.tools.answerPrompt)
-        #expect(turn.step.phase?.output == .thought && turn.step.phase?.maximumTokens == 50)
-        try turn.ends(PhaseEnd(reason: .stopString, tokens: TurnTestBytes.plain("So"), stopToken: close, generatedTokens: 31))
-        #expect(turn.step.phase?.output == .answer && turn.step.phase?.maximumTokens == 40)
-    }
-
-    /// A call that has been made before is none, and the results are answered.
-    @Test func repeatedCallsAreFollowedByAnAnswer() throws {
-        var turn = try HermesCall.turn {
-            $0.tools.madeCalls = [
-                ChatToolCall(id: "0", name: "get_weather", arguments: .object([.init("place", .string("Rome"))]))
-            ]
-            $0.tools.answerPrompt = TurnTestBytes.plain("Result")
-        }
-        try turn.fills(#" {"place": "Rome"}"#)
-        #expect(turn.calls.isEmpty && turn.step.prompt == TurnTestBytes.plain("Result"))
-        #expect(turn.step.phase?.output == .answer && turn.step.phase?.callableTools.isEmpty == true)
-        try turn.writes("Warm.")
-        turn.expectEnd()
-        turn.expectWritten("Warm.")
     }
 }

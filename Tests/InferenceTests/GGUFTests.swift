@@ -212,13 +212,12 @@ struct GGUFTests {
         builder.metadata.append(("general.sampling.top_k", .uint32(7)))
         let temporary = try TemporaryFile(builder.bytes())
         let file = try GGUFFile(path: temporary.path)
-        let known = ModelDefaults(topK: 20, minP: 0.05, instructions: "Be brief.", policy: TurnPolicy(nullBias: 1.5))
-        let defaults = try ModelDefaults(file: file, isSmall: false, known: known)
+        let known = ModelDefaults(topK: 20, minP: 0.05, instructions: "Be brief.")
+        let defaults = try ModelDefaults(file: file, isSmall: true, known: known)
         #expect(
-            defaults.topK == 7 && defaults.minP == 0.05 && defaults.instructions == "Be brief." && defaults.policy.nullBias == 1.5
-        )
+            defaults.topK == 7 && defaults.minP == 0.05 && defaults.instructions == "Be brief." && defaults.repeatsToolCalls)
         let unknown = try ModelDefaults(file: file, isSmall: false, known: nil)
-        #expect(unknown.topK == 7 && unknown.minP == nil && unknown.instructions == nil && unknown.policy == TurnPolicy())
+        #expect(unknown.topK == 7 && unknown.minP == nil && unknown.instructions == nil && !unknown.repeatsToolCalls)
     }
 
     @Test("the catalogue finds a renamed file by the model's name in it") func catalogueEntryOfFile() throws {

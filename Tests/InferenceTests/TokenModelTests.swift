@@ -296,7 +296,7 @@ private final class ChoiceWork: SequenceWork {
                 position = nil
                 guard steps <= 2 else { return nil }
                 // Other tokens follow the second one; then the sequence itself goes on.
-                (branch, position) = steps == 1 ? (WorkBranch(number: 1, isKept: false), 2) : (nil, 3)
+                (branch, position) = steps == 1 ? (WorkBranch(number: 1, keptTokens: 2), 2) : (nil, 3)
                 tokens = steps == 1 ? [50] : [4]
                 return .last(1)
             }
@@ -311,92 +311,25 @@ private final class ChoiceWork: SequenceWork {
         #expect(model.passes == [[3], [1], [1]] && memory.tokens == [1, 2, 3, 4])
     }
 
-    // MARK: Turns that go on with another prompt, ask, or call
+    // MARK: Turns that call
 
     private let letters = Array("abcdefghijklmnopqrstuvwxyz".utf8).map { TokenID($0) }
-
-    private func driver(
-        _ request: GenerationRequest, _ chat: ChatTurn, _ tokenizer: Tokenizer, _ model: TableModel, contextSize: Int = 500,
-        send: @escaping (TurnEvent) -> Void = { _ in }
-    ) throws -> TurnDriver {
-        try TurnDriver(
-            request, plan: TurnPlan(request, chat, TurnVocabulary(tokenizer)), tokenizer: tokenizer, contextSize: contextSize,
-            logitCount: model.limits.vocabularySize, send: send)
-    }
-
-    /// A turn that has calls only, and then goes on with the prompt of the results.
-    private func answering(_ prompt: [TokenID]) -> ChatTurn {
-        var chat = ChatTurn()
-        chat.policy.answersFromResults = true
-        chat.tools.answerPrompt = prompt
-        return chat
-    }
-
-    /// The prompt of an answer from results begins with what another sequence knows, such as one that was filled while the tools ran.
-    @Test func theSecondPromptOfATurnIsNotProcessedAgain() throws {
-        let file = try TinyModel().file()
-        let tokenizer = try Tokenizer(file: GGUFFile(path: file.path))
-        let model = TableModel { [letters] token in letters.firstIndex(of: token).map { letters[($0 + 1) % 26] } ?? letters[0] }
-        let pool = PoolMemory()
-        let engine = Engine(model: model, memory: pool)
-        let memories = memories(model, 2)
-        for memory in memories { pool.add(memory, model: 0, isShared: true) }
-        let answer = letters + letters[..<14]
-        for result in try run([PrefillWork(prompt: ModelInput(answer))], in: [memories[0]], engine) { try result.get() }
-        var request = GenerationRequest(tokens: [letters[5], letters[3]], sampling: .greedy, maximumTokens: 3)
-        request.proposesTokens = false
-        let turn = try driver(request, answering(answer), tokenizer, model)
-        for result in try run([turn], in: [memories[1]], engine) { try result.get() }
-        #expect(turn.result.tokens == Array(letters[14..<17]))
-        #expect(turn.result.usage.promptTokens == 40 && turn.result.usage.cachedTokens == 39)
-        // The prompts, and one token in each pass after them.
-        #expect(model.passes == [[40], [2], [1], [1], [1]])
-    }
-
-    /// What comes before the second prompt of a turn does not change what is sampled after it.
-    @Test func theSecondPromptOfATurnIsSampledLikeAFirstOne() throws {
-        let file = try TinyModel().file()
-        let tokenizer = try Tokenizer(file: GGUFFile(path: file.path))
-        let model = TableModel(vocabulary: tokenizer.vocabulary.count) { [letters] token in
-            letters.firstIndex(of: token).map { letters[($0 + 1) % 26] } ?? letters[0]
-        }
-        let answer = letters + letters[..<14]
-        let sampling = SamplingSettings(temperature: 1, seed: 3)
-        var request = GenerationRequest(tokens: [letters[5], letters[3]], sampling: sampling, maximumTokens: 30)
-        request.bannedFirstTokens = tokenizer.stopTokens.sorted()
-        let second = try driver(request, answering(answer), tokenizer, model)
-        request.tokens = answer
-        let first = try driver(request, ChatTurn(), tokenizer, model)
-        for result in try run([first, second], in: memories(model, 2), engine(model)) { try result.get() }
-        #expect(!first.result.tokens.isEmpty && second.result.tokens == first.result.tokens)
-    }
-
-    /// A template that renders nothing without tools is an error, as it is for the first prompt.
-    @Test func theSecondPromptOfATurnIsNotEmpty() throws {
-        let file = try TinyModel().file()
-        let tokenizer = try Tokenizer(file: GGUFFile(path: file.path))
-        let model = TableModel { [letters] _ in letters[0] }
-        let request = GenerationRequest(tokens: [letters[5], letters[3]], sampling: .greedy, maximumTokens: 3)
-        let turn = try driver(request, answering([]), tokenizer, model)
-        let results = try run([turn], in: memories(model, 1), engine(model))
-        #expect(throws: GenerationFailure.emptyPrompt) { try results[0].get() }
-    }
 
     private func tool(_ name: String, _ parameters: String) throws -> ChatTool {
         ChatTool(name: name, description: "", parameters: try JSONParser.parse(parameters))
     }
 
-    private func calling(_ tools: [ChatTool], _ tokenizer: Tokenizer) throws -> ChatTurn {
+    private func calling(_ tools: [ChatTool], _ tokenizer: Tokenizer) -> ChatTurn {
         var chat = ChatTurn()
         chat.toolFormat = ToolFormat(template: TurnTestTemplate.hermes) { _ in false }
         chat.tools.callable = tools
         let vocabulary = TokenVocabulary(tokenizer)
-        let grammars = try tools.map { tool in
+        chat.grammar = { tool, _, after in
             let options = GrammarOptions(isSpaced: true, allowsZeroFraction: false)
-            let source = GrammarSource.framed(before: " ", schema: tool.parameters, after: "")
-            return (tool.name, PendingGrammar(try Grammar(source, vocabulary: vocabulary, options: options)))
+            let source = GrammarSource.framed(before: " ", schema: tool.parameters, after: after)
+            // Without a grammar, the turn ends without a call.
+            return (try? Grammar(source, vocabulary: vocabulary, options: options)).map { PendingGrammar($0) }
         }
-        chat.grammar = { tool, _ in grammars.first { $0.0 == tool.name }?.1 }
         return chat
     }
 
@@ -413,45 +346,14 @@ private final class ChoiceWork: SequenceWork {
         var request = GenerationRequest(tokens: Array(letters[..<8]), sampling: .greedy)
         request.proposesTokens = false
         var calls: [ChatToolCall] = []
-        let turn = try driver(request, chat, tokenizer, model) { event in if case .call(let call) = event { calls.append(call) } }
+        let turn = try TurnDriver(
+            request, plan: TurnPlan(request, chat, TurnVocabulary(tokenizer)), tokenizer: tokenizer, contextSize: 500,
+            logitCount: model.limits.vocabularySize
+        ) { event in if case .call(let call) = event { calls.append(call) } }
         let memory = memories(model, 1)[0]
         for result in try run([turn], in: [memory], engine(model)) { try result.get() }
         #expect(calls.map(\.name) == ["get_b"])
         #expect(model.passes.flatMap(\.self).reduce(0, +) == memory.tokens.count)
-    }
-
-    /// A question for which there is no room is no error: the calls that are complete are made.
-    @Test func aQuestionWithoutRoomEndsTheCalls() throws {
-        let file = try TinyModel().file()
-        let tokenizer = try Tokenizer(file: GGUFFile(path: file.path))
-        // The model begins with an object instead of the trained format.
-        let model = TableModel { _ in TokenID(UInt8(ascii: "{")) }
-        let tool = try tool(
-            "f",
-            """
-            {"type": "object", "required": ["a", "b", "c"], "additionalProperties": false, "properties": {
-              "a": {"const": true}, "b": {"const": true}, "c": {"const": true}}}
-            """)
-        var chat = try calling([tool], tokenizer)
-        chat.policy.minimumCallProbability = 0
-        chat.policy.minimumNextCallLogOdds = -100
-        let format = try #require(chat.toolFormat)
-        let vocabulary = TurnVocabulary(tokenizer)
-        let written =
-            vocabulary.encode(format.trigger).count + vocabulary.encode(format.beforeName).count
-            + vocabulary.encode("f" + format.afterName).count
-            + vocabulary.encodePlain(#" {"a": true, "b": true, "c": true}"#).count
-        let prompt = Array(letters[..<8])
-        // There is room for the call, but not for the question whether another one follows.
-        let contextSize = prompt.count + written + 2
-        chat.contextSize = contextSize
-        var calls: [ChatToolCall] = []
-        let turn = try driver(
-            GenerationRequest(tokens: prompt, sampling: .greedy), chat, tokenizer, model, contextSize: contextSize
-        ) { event in if case .call(let call) = event { calls.append(call) } }
-        let memory = memories(model, 1, capacity: contextSize)[0]
-        for result in try run([turn], in: [memory], engine(model)) { try result.get() }
-        #expect(calls.map(\.name) == ["f"] && turn.result.stopReason == .endOfTurn)
     }
 
     /// Work that waits for something else than the model takes no place of work that could go on.

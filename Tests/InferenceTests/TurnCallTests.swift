@@ -10,7 +10,7 @@ import Testing
     /// The grammar of an argument of `get_weather`.
     private func grammar(_ argument: String, _ chat: ChatTurn) throws -> PendingGrammar? {
         let tool = try TurnTestTools.weather()
-        return chat.grammar(tool, tool.properties.first { $0.name == argument })
+        return chat.grammar(tool, tool.properties.first { $0.name == argument }, "")
     }
 
     // MARK: Calls
@@ -23,14 +23,13 @@ import Testing
         let trigger = try #require(TurnTestBytes.special("<tool_call>"))
         #expect(first.stopTokens == [trigger] && first.stopStrings.isEmpty && first.openings.isEmpty)
         #expect(first.callableTools == ["get_weather", "send_mail"])
-        #expect(first.callTokens?.tokens == nil)
         try turn.writes("Sure. ", until: "<tool_call>")
         turn.expectWritten("Sure. " + HermesCall.opening)
         #expect(turn.step.phase?.options == [HermesCall.named, #"send_mail", "arguments":"#])
         try turn.chooses(HermesCall.named)
         turn.expectWritten("Sure. " + HermesCall.begun)
         let arguments = try #require(turn.step.phase)
-        let grammar = chat.grammar(try TurnTestTools.weather(), nil)
+        let grammar = chat.grammar(try TurnTestTools.weather(), nil, "}\n")
         #expect(arguments.grammar === grammar)
         #expect(arguments.output == .call)
         // The limit of the request is for the answer.
@@ -47,6 +46,33 @@ import Testing
         turn.expectEnd()
         turn.expectWritten("Sure. " + HermesCall.whole(#" {"place": "Rome"}"#))
         #expect(turn.calls == [call])
+    }
+
+    /// The token with which a trained model ends a call has the end of a text, of the arguments and of the call.
+    @Test func callsEndWithOneToken() throws {
+        var texts: [[UInt8]?] = (UInt8.min...UInt8.max).map { [$0] }
+        let end = TokenID(texts.count)
+        texts.append(Array("\"}}\n".utf8))
+        let vocabulary = TokenVocabulary(texts: texts, endTokens: [])
+        var chat = try TurnTestTools.chat(TurnTestTemplate.hermes)
+        chat.grammar = { tool, _, after in
+            let source = GrammarSource.framed(before: " ", schema: tool.parameters, after: after)
+            return (try? Grammar(source, vocabulary: vocabulary, options: GrammarOptions(isSpaced: true))).map {
+                PendingGrammar($0)
+            }
+        }
+        var turn = TestTurn(chat: chat)
+        try turn.writes("", until: "<tool_call>")
+        try turn.chooses(HermesCall.named)
+        let grammar = try #require(try turn.step.phase?.grammar?.grammar)
+        var matcher = grammar.matcher()
+        let isAccepted = matcher.advance(#" {"place": "Rome"#.utf8) && matcher.advance(token: end)
+        #expect(isAccepted && matcher.isAtEnd)
+        let tokens = TurnTestBytes.plain(#" {"place": "Rome"#) + [end]
+        try turn.ends(PhaseEnd(reason: .endOfTurn, tokens: tokens, text: " {\"place\": \"Rome\"}}\n"))
+        #expect(turn.calls.map(\.arguments.text) == [#"{"place":"Rome"}"#])
+        // All that the call still lacks.
+        #expect(turn.written == TurnTestBytes.encode(HermesCall.begun) + tokens + TurnTestBytes.encode("</tool_call>"))
     }
 
     /// Vocabularies without a control token for it have the trigger as text.
@@ -76,6 +102,20 @@ import Testing
         other.expectEnd(.stopString)
     }
 
+    @Test func furtherCallsThatBeginAsJSON() throws {
+        var turn = try HermesCall.turn()
+        try turn.fills(#" {"place": "Rome"}"#)
+        let phase = try #require(turn.step.phase)
+        #expect(phase.callableTools == ["get_weather", "send_mail"] && phase.endsWithText)
+        // Room for four tokens of white space and the longest beginning, here one token for each byte.
+        #expect(phase.maximumTokens == 4 + #"{"name": "get_weather""#.utf8.count)
+        try turn.ends(PhaseEnd(reason: .stopString, calledTool: "send_mail"))
+        let first = HermesCall.whole(#" {"place": "Rome"}"#)
+        turn.expectWritten(first + "\n<tool_call>\n{\"name\": \"send_mail\", \"arguments\":")
+        try turn.fills(#" {"to": "a@b.c"}"#)
+        #expect(turn.calls.map(\.name) == ["get_weather", "send_mail"])
+    }
+
     @Test(arguments: [("Rome", 1), ("Vienna", 2)])
     func equalCallsAreNotRepeated(place: String, count: Int) throws {
         var turn = try HermesCall.turn()
@@ -96,7 +136,47 @@ import Testing
         var turn = try HermesCall.turn { $0.tools.madeCalls = [made] }
         try turn.fills(#" {"place": "\#(place)"}"#)
         #expect(turn.calls.count == count)
-        if count == 0 { turn.expectEnd() } else { #expect(turn.step.phase?.isFree == true) }
+        // The prompt has the result, so that the model answers, in the same place and without another call.
+        let trigger = try #require(TurnTestBytes.special("<tool_call>"))
+        #expect(turn.step.phase?.isFree == true && turn.step.phase?.output == (count == 0 ? .answer : .call))
+        #expect(turn.step.phase?.bannedTokens == (count == 0 ? [trigger] : []))
+        guard count == 0 else { return }
+        turn.expectWritten("")
+        #expect(turn.step.phase?.callableTools.isEmpty == true && turn.step.phase?.stopTokens.isEmpty == true)
+        try turn.writes("It is warm.")
+        turn.expectEnd()
+        turn.expectWritten("It is warm.")
+    }
+
+    /// Where the model has said something, that is its answer.
+    @Test func aCallThatWasMadeBeforeEndsAText() throws {
+        var chat = try TurnTestTools.chat(TurnTestTemplate.hermes)
+        chat.tools.madeCalls = [ChatToolCall(id: "0", name: "get_weather", arguments: .object([.init("place", .string("Rome"))]))]
+        var turn = TestTurn(chat: chat)
+        try turn.writes("It is warm. ", until: "<tool_call>")
+        try turn.chooses(HermesCall.named)
+        try turn.fills(#" {"place": "Rome"}"#)
+        turn.expectEnd()
+        #expect(turn.calls.isEmpty)
+    }
+
+    /// After reasoning, the limit of the answer does not count a call that is not made; a guided answer remains guided.
+    @Test func answersInsteadOfCallsThatWereMadeBefore() throws {
+        let grammar = try TurnTestTools.grammar(.schema(try JSONParser.parse(#"{"type": "integer"}"#)))
+        var request = TurnTestBytes.request
+        request.tokens = TurnTestBytes.encode("Why?<think>\n")
+        request.grammar = grammar
+        var chat = try TurnTestTools.chat(TurnTestTemplate.hermes)
+        chat.thinkingFormat = ThinkingFormat(template: "<think>")
+        chat.tools.madeCalls = [ChatToolCall(id: "0", name: "get_weather", arguments: .object([.init("place", .string("Rome"))]))]
+        let close = try #require(TurnTestBytes.special("</think>"))
+        var turn = TestTurn(request, chat: chat)
+        try turn.ends(PhaseEnd(reason: .stopString, tokens: TurnTestBytes.plain("Hm"), stopToken: close, generatedTokens: 20))
+        try turn.writes("\n", until: "<tool_call>")
+        try turn.chooses(HermesCall.named)
+        try turn.fills(#" {"place": "Rome"}"#)
+        turn.expectWritten("Hm</think>")
+        #expect(turn.step.phase?.grammar === grammar && turn.step.phase?.maximumTokens == 30)
     }
 
     @Test func aTurnHasEightCallsAtMost() throws {
@@ -111,33 +191,6 @@ import Testing
         #expect(turn.calls.count == 8)
     }
 
-    @Test func onlyCalls() throws {
-        var chat = try TurnTestTools.chat(TurnTestTemplate.hermes)
-        chat.tools.answerPrompt = TurnTestBytes.plain("Result")
-        chat.policy.answersFromResults = true
-        chat.policy.minimumCallProbability = 0.2
-        var turn = TestTurn(chat: chat)
-        let phase = try #require(turn.step.phase)
-        #expect(phase.isFree && phase.output == .call && phase.endsWithText)
-        #expect(phase.callTokens?.tokens == nil)
-        // Where the model would answer, it is given the results as text, and no tools.
-        try turn.writes("Hello")
-        turn.expectWritten("")
-        #expect(turn.step.prompt == TurnTestBytes.plain("Result"))
-        let answer = try #require(turn.step.phase)
-        #expect(answer.isFree && answer.output == .answer && answer.callableTools.isEmpty && answer.callTokens?.tokens == nil)
-        try turn.writes("It is warm.")
-        turn.expectEnd()
-        turn.expectWritten("It is warm.")
-
-        var calling = TestTurn(chat: chat)
-        try calling.writes("\n", until: "<tool_call>")
-        calling.expectWritten(HermesCall.opening)
-        try calling.chooses(HermesCall.named)
-        try calling.fills(#" {"place": "Rome"}"#)
-        #expect(calling.calls.count == 1)
-    }
-
     @Test func requiredCall() throws {
         var chat = try TurnTestTools.chat(TurnTestTemplate.hermes)
         chat.tools.mustCall = true
@@ -148,28 +201,6 @@ import Testing
         let other = TestTurn(chat: chat)
         other.expectWritten("")
         #expect(other.step.phase?.output == .answer)
-    }
-
-    @Test func improbableAnswersBecomeCalls() throws {
-        let trigger = try #require(TurnTestBytes.special("<tool_call>"))
-        var chat = try TurnTestTools.chat(TurnTestTemplate.hermes)
-        chat.policy.minimumCallProbability = 0.2
-        chat.policy.minimumNextCallLogOdds = 0
-        var turn = TestTurn(chat: chat)
-        let phase = try #require(turn.step.phase)
-        let tokens = phase.callTokens?.tokens ?? []
-        #expect(Set(tokens).isSuperset(of: TurnTestBytes.plain("{`") + [trigger]) && tokens == tokens.sorted())
-        #expect(phase.callTokens?.minimum == 0.2)
-        // A block of code may be an answer.
-        #expect(phase.callTokens?.fences == Set(TurnTestBytes.plain("`")))
-        try turn.ends(PhaseEnd(reason: .endOfTurn, wantsCall: true))
-        turn.expectWritten(HermesCall.opening)
-        try turn.chooses(HermesCall.named)
-        try turn.fills(#" {"place": "Rome"}"#)
-        #expect(turn.calls.count == 1)
-        // The model did not write the trigger, so it would not write the next one either.
-        try turn.compares("{", "`", logOdds: -1)
-        turn.expectEnd()
     }
 
     /// A choice ends with the first complete option, so none may begin another one.
@@ -386,99 +417,27 @@ import Testing
         #expect(turn.calls.count == 1)
     }
 
-    // MARK: Comparisons
-
-    @Test func optionalArgumentsThatTheUserDidNotMention() throws {
-        var turn = try HermesCall.turn { $0.policy.minimumOptionalArgumentLogOdds = 2 }
-        try turn.fills(#" {"day": "today", "place": "Rome", "units": "celsius"}"#)
-        let written = #" {"day": "today", "place": "Rome", "units": "celsius"}"#
-        turn.expectWritten(HermesCall.begun + written)
-        try turn.expectAsked(HermesCall.begun + " {")
-        try turn.compares("\"", "}", logOdds: 1.9)
-        try turn.expectAsked(HermesCall.begun + #" {"place": "Rome""#)
-        turn.expectWritten(HermesCall.begun + written)
-        #expect(turn.calls.isEmpty)
-
-        var none = turn
-        try none.compares(",", "}", logOdds: 1.9)
-        none.expectWritten(HermesCall.whole(#" {"place": "Rome"}"#))
-        #expect(none.calls.map(\.arguments.text) == [#"{"place":"Rome"}"#])
-
-        try turn.compares(",", "}", logOdds: 2)
-        turn.expectWritten(HermesCall.whole(#" {"place": "Rome", "units": "celsius"}"#))
-        #expect(turn.calls.map(\.arguments.text) == [#"{"place":"Rome","units":"celsius"}"#])
-        #expect(turn.step.phase?.isFree == true)
-    }
-
-    /// If none is removed, the tokens of the model remain.
-    @Test func optionalArgumentsThatTheUserMentioned() throws {
-        var turn = try HermesCall.turn { $0.policy.minimumOptionalArgumentLogOdds = 2 }
-        try turn.fills(#" {"day": "today", "place": "Rome"}"#, tokens: [401, 402])
-        try turn.compares("\"", "}", logOdds: 2)
-        #expect(
-            turn.written == TurnTestBytes.encode(HermesCall.begun) + [401, 402] + TurnTestBytes.encode("}\n</tool_call>"))
-        #expect(turn.calls.map(\.arguments.text) == [#"{"day":"today","place":"Rome"}"#])
-
-        var required = try HermesCall.turn { $0.policy.minimumOptionalArgumentLogOdds = 2 }
-        try required.fills(#" {"place": "Rome"}"#)
-        #expect(required.calls.count == 1)
-
-        var others = try HermesCall.turn()
-        try others.fills(#" {"day": "today", "place": "Rome"}"#)
-        #expect(others.calls.map(\.arguments.text) == [#"{"day":"today","place":"Rome"}"#])
-    }
-
-    @Test func controlTokensInArgumentsStayText() throws {
-        var turn = try HermesCall.turn { $0.policy.minimumOptionalArgumentLogOdds = 2 }
-        try turn.fills(#" {"day": "today", "place": "<think>", "units": "celsius"}"#)
-        try turn.compares("\"", "}", logOdds: 0)
-        #expect(turn.step.phase?.question?.tokens == TurnTestBytes.plain(#" {"place": "<think>""#))
-        try turn.compares(",", "}", logOdds: 0)
-        let arguments = TurnTestBytes.plain(#" {"place": "<think>"}"#)
-        #expect(turn.written == TurnTestBytes.encode(HermesCall.begun) + arguments + TurnTestBytes.encode("}\n</tool_call>"))
-    }
-
-    /// A call as an element of a block of JSON.
-    private func element(_ place: String) -> String {
-        """
-        {
-          "name": "get_weather",
-          "arguments": {
-            "place": "\(place)"
-          }
-        }
-
-        """
-    }
-
-    @Test func anotherCallIsProbableEnough() throws {
-        var chat = try TurnTestTools.chat(TurnTestTemplate.hermes)
-        chat.policy.minimumNextCallLogOdds = -3
-        var turn = TestTurn(chat: chat)
+    /// Calls that the model begins as JSON are followed by others if it writes the trigger, like all calls.
+    @Test func furtherCallsAfterOneThatBeganAsJSON() throws {
+        var turn = TestTurn(chat: try TurnTestTools.chat(TurnTestTemplate.hermes))
         try turn.ends(PhaseEnd(reason: .stopString, tokens: TurnTestBytes.plain("Sure.\n"), calledTool: "get_weather"))
         turn.expectWritten("Sure.\n" + HermesCall.begun)
-        try turn.fills(#" {"place": "Rome"}"#)
-        try turn.expectAsked("Sure.\n```json\n" + element("Rome"))
-        let first = "Sure.\n" + HermesCall.whole(#" {"place": "Rome"}"#)
-
-        var short = turn
-        try short.compares("{", "`", logOdds: -3)
-        short.expectEnd()
-        short.expectWritten(first)
-
-        try turn.compares("{", "`", logOdds: -2.9)
-        turn.expectWritten(first + "\n" + HermesCall.opening)
+        try turn.fills(#" {"day": "today", "place": "Rome"}"#)
+        try turn.writes("\n", until: "<tool_call>")
         try turn.chooses(HermesCall.named)
         try turn.fills(#" {"place": "Vienna"}"#)
-        try turn.expectAsked("Sure.\n```json\n" + element("Rome") + element("Vienna"))
-        try turn.compares("{", "`", logOdds: -3)
+        try turn.writes("")
         turn.expectEnd()
-        turn.expectWritten(first + "\n" + HermesCall.whole(#" {"place": "Vienna"}"#))
-        #expect(turn.calls.map(\.arguments.text) == [#"{"place":"Rome"}"#, #"{"place":"Vienna"}"#])
+        let first = HermesCall.whole(#" {"day": "today", "place": "Rome"}"#)
+        turn.expectWritten("Sure.\n" + first + "\n" + HermesCall.whole(#" {"place": "Vienna"}"#))
+        #expect(turn.calls.map(\.arguments.text) == [#"{"day":"today","place":"Rome"}"#, #"{"place":"Vienna"}"#])
+    }
 
-        // A model that writes the trigger also writes the next one.
-        var trained = try HermesCall.turn { $0.policy.minimumNextCallLogOdds = -3 }
-        try trained.fills(#" {"place": "Rome"}"#)
-        #expect(trained.step.phase?.isFree == true && trained.step.phase?.stopTokens.isEmpty == false)
+    @Test func argumentsKeepTheTokensOfTheModel() throws {
+        var turn = try HermesCall.turn()
+        try turn.fills(#" {"day": "today", "place": "<think>"}"#, tokens: [401, 402])
+        #expect(
+            turn.written == TurnTestBytes.encode(HermesCall.begun) + [401, 402] + TurnTestBytes.encode("</tool_call>"))
+        #expect(turn.calls.map(\.arguments.text) == [#"{"day":"today","place":"<think>"}"#])
     }
 }

@@ -24,7 +24,7 @@ import Testing
         #expect(phase.bannedTokens == [8])
         #expect(phase.bannedFirstTokens == [9])
         #expect(phase.detectsLoops && !phase.trimsStart && !phase.endsWithText)
-        #expect(phase.callableTools.isEmpty && phase.callTokens?.tokens == nil && phase.firstStopToken == nil)
+        #expect(phase.callableTools.isEmpty && phase.firstStopToken == nil)
         turn.expectWritten("")
         try turn.ends(PhaseEnd(reason: reason, tokens: TurnTestBytes.plain("Hello")))
         turn.expectEnd(reason)

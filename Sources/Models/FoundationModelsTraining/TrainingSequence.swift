@@ -83,6 +83,8 @@ package struct SequenceEncoder: Sendable {
     private let tokenizer: Tokenizer
     private let template: ChatTemplate
     private let defaults: ModelDefaults
+    /// The tokens around calls, of a model that begins calls as JSON; nil for any other model.
+    private let untrainedMarks: (trigger: Int32, end: Int32?)?
     /// Of a row that is longer, only the length matters: it is left out.
     private let maximumTokens: Int
 
@@ -102,6 +104,15 @@ package struct SequenceEncoder: Sendable {
             template = try ChatTemplate(source: source, beginningText: tokenizer.beginningText, endText: tokenizer.endText)
             defaults = try ModelDefaults(
                 file: model, isSmall: model.size < 256 << 20, known: ModelCatalogue.defaults(of: model))
+            let vocabulary = tokenizer.vocabulary
+            if defaults.beginsCallsAsJSON,
+                let format = ToolFormat(template: source, hasToken: { vocabulary.specialToken(named: $0) != nil }),
+                let trigger = vocabulary.specialToken(named: format.trigger)
+            {
+                untrainedMarks = (trigger, format.endMark.flatMap { vocabulary.specialToken(named: $0) })
+            } else {
+                untrainedMarks = nil
+            }
         } catch {
             throw .damagedModel("\(error)")
         }
@@ -123,7 +134,10 @@ package struct SequenceEncoder: Sendable {
                 if tokens.last != tokenizer.endOfTurn { tokens.append(tokenizer.endOfTurn) }
                 return [TrainingSequence(line: row.line, tokens: tokens, isLearned: tokens.indices.map { $0 > 0 })]
             case .chat(let messages, let tools, let isLearned):
-                return try chat(row.line, messages, tools, isLearned)
+                let sequences = try chat(row.line, messages, tools, isLearned)
+                guard let untrainedMarks, !tools.isEmpty else { return sequences }
+                let names = zip(messages, isLearned).flatMap { $1 ? $0.toolCalls.map(\.name) : [] }
+                return sequences.flatMap { beginningCallsAsJSON($0, untrainedMarks, names) }
             }
         } catch let error as TrainingError {
             throw error
@@ -132,17 +146,43 @@ package struct SequenceEncoder: Sendable {
         }
     }
 
+    /// A sequence in which the tokens around calls are not learned, and one for each call in which its beginning as JSON is learned
+    /// instead: requests replace it with the token, so that arguments are written after the token and learned after it. The end is forced.
+    ///
+    /// - Parameter names: the names of the tools that are called.
+    private func beginningCallsAsJSON(
+        _ sequence: TrainingSequence, _ marks: (trigger: Int32, end: Int32?), _ names: [String]
+    ) -> [TrainingSequence] {
+        let places = sequence.tokens.indices.filter { sequence.isLearned[$0] && sequence.tokens[$0] == marks.trigger }
+        // Texts may contain the token too: such a row teaches what it says.
+        guard places.count == names.count else { return [sequence] }
+        var main = sequence
+        for place in main.tokens.indices where main.tokens[place] == marks.end { main.isLearned[place] = false }
+        var result: [TrainingSequence] = []
+        for (place, name) in zip(places, names) {
+            main.isLearned[place] = false
+            let beginning = ToolFormat.plainBeginning(of: name)
+            var tokens = sequence.tokens[..<place]
+            var text: [UInt8] = []
+            // The token that ends the name has the text after it too.
+            for token in tokenizer.encode([.user(beginning + ", \"arguments\": {")]) where text.count < beginning.utf8.count {
+                tokens.append(token)
+                text += tokenizer.vocabulary.bytes(of: token)
+            }
+            result.append(
+                TrainingSequence(
+                    line: sequence.line, tokens: Array(tokens), isLearned: tokens.indices.map { $0 >= place }))
+        }
+        return [main] + result
+    }
+
     private func chat(_ line: Int, _ list: [ChatMessage], _ tools: [ChatTool], _ isLearned: [Bool]) throws -> [TrainingSequence] {
         var messages = list
         var learned = isLearned
         // The instructions that a request has.
-        if messages.first?.role != .system {
-            if let own = defaults.instructions {
-                messages.insert(ChatMessage(role: .system, content: own), at: 0)
-                learned.insert(false, at: 0)
-            }
-        } else if !tools.isEmpty, let added = defaults.toolInstructions {
-            messages[0].content += "\n\n" + added
+        if messages.first?.role != .system, let own = defaults.instructions {
+            messages.insert(ChatMessage(role: .system, content: own), at: 0)
+            learned.insert(false, at: 0)
         }
         let all = try tokens(messages, tools, generates: false)
         // The turns of such a row are not looked for: that takes the square of its length.

@@ -76,12 +76,6 @@ extension ModelPrompts {
         "Answer with JSON like this:\n\(schema)" + (hasOptionals ? "\nWrite null for what is not said." : "")
     }
 
-    /// The end of a question with the results of tools. On 40 tasks for development, answers with this line use the result in 35, with
-    /// "Answer in words." in 31. It is in English, and so is the answer then, unless the line names another language.
-    public static func answer(language: String?) -> String {
-        "\n\nAnswer the question in full sentences\(language.map { ", in \($0)" } ?? ""). Use the facts, numbers and names in the result."
-    }
-
     /// The output of a tool, in the question that it is for.
     public static func result(_ tool: String, _ arguments: String, _ output: String) -> String {
         "Result of \(tool)(\(arguments)): \(output)"

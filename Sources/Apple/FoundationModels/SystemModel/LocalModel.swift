@@ -98,7 +98,7 @@ package struct LocalModel: Hashable, Sendable {
         get async {
             if let repetitionOption { return repetitionOption }
             // Asked after the model has generated calls, so that it is in memory; if not, the request reports it.
-            return (try? await lease().model.defaults.policy.repeatsToolCalls) ?? false
+            return (try? await lease().model.defaults.repeatsToolCalls) ?? false
         }
     }
 

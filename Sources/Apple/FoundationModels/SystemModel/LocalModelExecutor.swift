@@ -17,11 +17,6 @@ package final class LocalModelExecutor: Sendable {
     /// The running prewarm, which the next request waits for: they have their first tokens in common.
     private let prewarming = Mutex<Task<Void, Never>?>(nil)
 
-    /// What is processed of an answer from results while the tools run; only a request with the results waits for it.
-    private let answering = Mutex<Task<Void, Never>?>(nil)
-
-    deinit { answering.withLock { $0?.cancel() } }
-
     private struct AdaptedSequence: Sendable {
         let state: SequenceState
         /// Whether its adapter is the model's for general use, and no other.
@@ -36,13 +31,13 @@ package final class LocalModelExecutor: Sendable {
         var sequence: SequenceState { adapted.state }
         var model: LoadedModel { lease.model }
 
-        /// Whether an adapter changes what the model says.
-        var hasAdapter: Bool { sequence.adapter != nil || model.hasMergedAdapter }
+        /// Whether an adapter for a task changes what the model says.
+        var hasTaskAdapter: Bool { sequence.adapter != nil && !adapted.usesAssistant || model.hasMergedAdapter }
 
-        /// An empty sequence like that of the conversation. What it computes is kept when it is released, as long as there is room.
-        func makeSequence(withAdapter: Bool = true) throws -> SequenceState {
-            try model.makeSequence(
-                contextSize: sequence.contextSize, format: sequence.format, adapter: withAdapter ? sequence.adapter : nil)
+        /// An empty sequence like that of the conversation, without its adapter. What it computes is kept when it is released, as long
+        /// as there is room.
+        func makePlainSequence() throws -> SequenceState {
+            try model.makeSequence(contextSize: sequence.contextSize, format: sequence.format, adapter: nil)
         }
     }
 
@@ -94,7 +89,8 @@ package final class LocalModelExecutor: Sendable {
         }
     }
 
-    /// Prewarming is a hint and has no way to report errors; the request itself throws them.
+    /// Processes the tokens that a conversation has in common however its last prompt goes on. Prewarming is a hint and has no way to
+    /// report errors; the request itself throws them.
     private func prefill(_ transcript: Transcript) async {
         guard let conversation = try? await self.conversation(isPrewarm: true) else { return }
         var prefix = ""
@@ -104,24 +100,15 @@ package final class LocalModelExecutor: Sendable {
             entries.removeLast()
         }
         let renderer = TranscriptRenderer(configuration, conversation.model)
-        // Errors are ignored for the same reason as above.
-        try? await Self.prefill(entries, prefix, renderer, conversation, in: conversation.sequence)
-    }
-
-    /// Processes the tokens that a conversation has in common however its last prompt, which begins with `prefix`, goes on.
-    private static func prefill(
-        _ entries: [Transcript.Entry], _ prefix: String, _ renderer: TranscriptRenderer, _ conversation: ModelSequence,
-        in sequence: SequenceState, thinking: ThinkingLevel = .off
-    ) async throws {
         // Two prompts with different continuations share exactly the tokens that do not depend on the continuation.
         func tokens(_ ending: String) throws -> [TokenID] {
             let prompt = Transcript.Prompt(segments: [.text(.init(content: prefix + ending))])
             return try conversation.model.tokens(
-                for: renderer.prompt(for: entries + [.prompt(prompt)], thinking: thinking), addGenerationPrompt: false)
+                for: renderer.prompt(for: entries + [.prompt(prompt)]), addGenerationPrompt: false)
         }
-        let (one, other) = (try tokens("a"), try tokens("\n1"))
+        guard let one = try? tokens("a"), let other = try? tokens("\n1") else { return }
         let shared = zip(one, other).prefix { $0 == $1 }.map(\.0)
-        try await conversation.model.prefill(shared, in: sequence)
+        try? await conversation.model.prefill(shared, in: conversation.sequence)
     }
 
     /// Processes one request.
@@ -141,15 +128,8 @@ package final class LocalModelExecutor: Sendable {
 
         // What to send.
         let renderer = TranscriptRenderer(configuration, model)
-        let plan = try RequestPlan(request, renderer, ModelFacts(model, hasAdapter: conversation.hasAdapter))
-        if let answering = answering.withLock({ $0.take() }) {
-            if plan.answerPrompt == nil { answering.cancel() }
-            do { try await answering.valueUnlessCancelled } catch {
-                answering.cancel()
-                throw error
-            }
-        }
-        let tokens = try model.tokens(for: plan.firstPrompt)
+        let plan = try RequestPlan(request, renderer, ModelFacts(model, hasTaskAdapter: conversation.hasTaskAdapter))
+        let tokens = try model.tokens(for: plan.prompt)
         // A prompt that cannot fit is rejected before anything else is done with it.
         guard tokens.count < conversation.sequence.contextSize else {
             throw GenerationFailure.promptTooLong(tokens: tokens.count, contextSize: conversation.sequence.contextSize)
@@ -161,7 +141,7 @@ package final class LocalModelExecutor: Sendable {
         try await checks.check(
             request.transcript, languages: LanguageCheck(supported: configuration.description.languages),
             statesWithoutAdapter: hasOtherAdapter
-                ? { try await self.states(of: model.tokens(for: plan.prompt), layers: $0, conversation) } : nil)
+                ? { try await self.states(of: tokens, layers: $0, conversation) } : nil)
 
         // What to run.
         var generation = GenerationRequest(
@@ -176,30 +156,12 @@ package final class LocalModelExecutor: Sendable {
         let outcome: GenerationResult
         do {
             outcome = try await model.generateTurn(
-                generation, tools: plan.turnTools(model),
-                in: plan.onlyAnswers ? conversation.makeSequence() : conversation.sequence
+                generation, tools: plan.turnTools(model), in: conversation.sequence
             ) { run.take($0) }
         } catch {
             throw Self.failure(error, limit: generation.maximumTokens, promptTokens: tokens.count, conversation)
         }
         try run.finish(request, outcome, model, contextSize: conversation.sequence.contextSize)
-        if run.hasCalls, plan.answersFromResults { prefillAnswer(to: request, renderer, conversation) }
-    }
-
-    /// While the tools run, processes what comes before their results in the prompt of the answer.
-    private func prefillAnswer(
-        to request: LanguageModelExecutorGenerationRequest, _ renderer: TranscriptRenderer, _ conversation: ModelSequence
-    ) {
-        guard case .prompt(let prompt)? = request.transcript.last else { return }
-        let (entries, thinking) = (Array(request.transcript.dropLast()), request.contextOptions.thinkingLevel)
-        answering.withLock { running in
-            running = Task(priority: .utility) {
-                // The request itself reports errors.
-                try? await Self.prefill(
-                    entries, TranscriptRenderer.text(of: prompt), renderer.ofAnswers, conversation,
-                    in: conversation.makeSequence(), thinking: thinking)
-            }
-        }
     }
 
     private static func failure(
@@ -259,7 +221,7 @@ package final class LocalModelExecutor: Sendable {
         request.stateLayers = layers
         var states: [Int: [Float]] = [:]
         do {
-            let sequence = try sequence ?? conversation.makeSequence(withAdapter: false)
+            let sequence = try sequence ?? conversation.makePlainSequence()
             _ = try await conversation.model.generateTurn(request, in: sequence) { event in
                 if case .state(let values, let layer) = event { states[layer] = values }
                 return true

@@ -11,21 +11,19 @@ struct ModelFacts {
 
     init(hasToolFormat: Bool, defaults: ModelDefaults) { (self.hasToolFormat, self.defaults) = (hasToolFormat, defaults) }
 
-    /// - Parameter hasAdapter: an adapter teaches forms that repeat words: a penalty would change them.
-    init(_ model: LoadedModel, hasAdapter: Bool) {
+    /// - Parameter hasTaskAdapter: an adapter for a task may teach forms that repeat words: a penalty would change them.
+    init(_ model: LoadedModel, hasTaskAdapter: Bool) {
         self.init(hasToolFormat: model.toolFormat != nil, defaults: model.defaults)
-        if hasAdapter { defaults.repetitionPenalty = nil }
+        if hasTaskAdapter { defaults.repetitionPenalty = nil }
     }
 }
 
-/// What a request sends to a model: prompts, tools, the format of the response, sampling and limits. A value that is computed without
+/// What a request sends to a model: prompt, tools, the format of the response, sampling and limits. A value that is computed without
 /// the model.
 struct RequestPlan {
     /// The conversation, with its tools.
     let prompt: ChatPrompt
-    /// The conversation with the results of calls as text and without tools; nil if there are no results.
-    let answerPrompt: ChatPrompt?
-    /// The tools that may be called, and the calls that have been made. The prompts in it are still missing.
+    /// The tools that may be called, and the calls that have been made. The prompts of recipients are still missing.
     let tools: TurnTools
     /// For a model that was not trained to call tools: those for which the message may be.
     let choice: ToolChoice?
@@ -33,15 +31,12 @@ struct RequestPlan {
     let format: ResponseFormat?
     let sampling: SamplingSettings
     let maximumTokens: Int?
-    /// Whether the answer to the results of calls has a prompt of its own.
-    let answersFromResults: Bool
 
     /// - Throws: ``LanguageModelError/unsupportedGenerationGuide(_:)``, or ``SchemaError``.
     init(
         _ request: LanguageModelExecutorGenerationRequest, _ renderer: TranscriptRenderer, _ facts: ModelFacts
     ) throws {
-        let thinking = request.contextOptions.thinkingLevel
-        prompt = renderer.prompt(for: request.transcript, thinking: thinking)
+        prompt = renderer.prompt(for: request.transcript, thinking: request.contextOptions.thinkingLevel)
         sampling = SamplingSettings(request.generationOptions, facts.defaults)
         maximumTokens = request.generationOptions.maximumResponseTokens.map { max(1, $0) }
         format = try Self.format(request)
@@ -51,29 +46,20 @@ struct RequestPlan {
         for tool in enabled { try tool.checkGuides() }
         var tools = TurnTools()
         tools.callable = enabled.map { ChatTool($0) }
-        tools.areInPrompt = !prompt.tools.isEmpty
+        tools.areInPrompt = !prompt.tools.isEmpty || prompt.messages.contains { !$0.toolCalls.isEmpty }
         tools.mustCall = mode == .required && !enabled.isEmpty
         tools.repeatable = Set(request.enabledToolDefinitions.filter(\.isRepeatable).map(\.name))
         tools.madeCalls = request.transcript.callsOfLastPrompt
         choice =
             facts.hasToolFormat
             ? nil : ToolChoice(transcript: request.transcript, tools: enabled, allowsResponse: !tools.mustCall)
-        let hasResults = facts.hasToolFormat && !tools.madeCalls.isEmpty && !tools.mustCall
-        answerPrompt = hasResults ? renderer.answerPrompt(for: request.transcript, thinking: thinking) : nil
-        answersFromResults = facts.hasToolFormat && facts.defaults.policy.answersFromResults
         self.tools = tools
     }
 
-    /// Whether the turn has no other prompt than that of the answer from results: nothing can be called any more.
-    var onlyAnswers: Bool { answerPrompt != nil && tools.callable.isEmpty }
-    /// The prompt with which the turn begins.
-    var firstPrompt: ChatPrompt { onlyAnswers ? answerPrompt ?? prompt : prompt }
-
     /// The tools with the tokens of the prompts that belong to them.
     func turnTools(_ model: LoadedModel) throws -> TurnTools {
-        var tools = tools
-        if !onlyAnswers { tools.answerPrompt = try answerPrompt.map { try model.tokens(for: $0) } }
         guard let choice else { return tools }
+        var tools = tools
         if choice.recipients.count == 1 {
             tools.recipients = choice.recipients.map { TurnRecipient(tool: $0.tool.map { ChatTool($0) }, prompt: []) }
             return tools

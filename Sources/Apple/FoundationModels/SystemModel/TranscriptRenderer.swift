@@ -1,4 +1,3 @@
-internal import Foundation
 internal import Inference
 internal import JSON
 internal import ModelPrompts
@@ -10,63 +9,19 @@ internal import ModelPrompts
 struct TranscriptRenderer {
     private let isTagging: Bool
     /// Whether the model was trained to call tools: its template then receives tools, calls and results.
-    private var hasToolFormat: Bool
-    /// Whether the instructions list the tools, for models without a format.
-    private var listsTools = true
+    private let hasToolFormat: Bool
     /// The instructions for conversations without instructions.
     private let ownInstructions: String?
-    /// Additional instructions for conversations with tools.
-    private let toolInstructions: String?
 
     init(isTagging: Bool = false, _ facts: ModelFacts) {
         self.isTagging = isTagging
         hasToolFormat = facts.hasToolFormat
         ownInstructions = facts.defaults.instructions
-        toolInstructions = facts.defaults.toolInstructions
     }
 
     init(_ configuration: LocalModel, _ model: LoadedModel) {
-        self.init(isTagging: configuration.isTagging, ModelFacts(model, hasAdapter: false))
+        self.init(isTagging: configuration.isTagging, ModelFacts(model, hasTaskAdapter: false))
     }
-
-    /// The conversation whose last tool calls have been made, as a question with their results, which is answered in words:
-    /// without tool definitions and calls, which small models imitate.
-    func answerPrompt(for entries: some Sequence<Transcript.Entry>, thinking: ThinkingLevel = .off) -> ChatPrompt {
-        var prompt = ofAnswers.prompt(for: entries, thinking: thinking)
-        guard let last = prompt.messages.indices.last else { return prompt }
-        var question = ""
-        for case .prompt(let prompt) in entries { question = prompt.segments.modelText }
-        prompt.messages[last].content += Self.answerLine(question)
-        return prompt
-    }
-
-    /// The renderer of prompts without tools, in which the results of calls are text.
-    var ofAnswers: TranscriptRenderer {
-        var renderer = self
-        renderer.hasToolFormat = false
-        renderer.listsTools = false
-        return renderer
-    }
-
-    /// The request for an answer, in the language of the question.
-    private static func answerLine(_ question: String) -> String {
-        let letters = LanguageIdentifier.letters(of: question)
-        let candidates = letters.count >= minimumLetters ? LanguageIdentifier.candidates(letters) : []
-        let english = candidates.first { $0.code == "en" }?.probability ?? 0
-        var language: String?
-        if let best = candidates.first, best.code != LanguageIdentifier.none, best.probability >= minimumProbability,
-            english <= maximumProbabilityOfEnglish
-        {
-            language = best.code
-        }
-        let name = language.flatMap { Locale(identifier: "en").localizedString(forLanguageCode: $0) }
-        return ModelPrompts.answer(language: name)
-    }
-
-    // Names of places and people make short questions in English look like other languages.
-    private static let minimumLetters = 24
-    private static let minimumProbability = 0.6
-    private static let maximumProbabilityOfEnglish = 0.03
 
     func prompt(for entries: some Sequence<Transcript.Entry>, thinking: ThinkingLevel = .off) -> ChatPrompt {
         var messages: [ChatMessage] = []
@@ -79,7 +34,8 @@ struct TranscriptRenderer {
             case .instructions(let instructions):
                 hasInstructions = true
                 if hasToolFormat { tools = instructions.toolDefinitions.map { ChatTool($0) } }
-                let text = text(of: instructions)
+                var text = text(of: instructions)
+                if text.isEmpty, !instructions.toolDefinitions.isEmpty { text = ownInstructions ?? "" }
                 // For instructions with tools only, the template provides the text.
                 if !text.isEmpty || instructions.toolDefinitions.isEmpty { messages.append(.init(role: .system, content: text)) }
             case .prompt(let prompt): messages.append(.init(role: .user, content: Self.text(of: prompt)))
@@ -131,8 +87,7 @@ struct TranscriptRenderer {
         var parts = isTagging ? [ModelPrompts.tagging] : []
         let text = instructions.segments.modelText
         if !text.isEmpty { parts.append(text) }
-        if !instructions.toolDefinitions.isEmpty, hasToolFormat, let toolInstructions { parts.append(toolInstructions) }
-        if !instructions.toolDefinitions.isEmpty, !hasToolFormat, listsTools {
+        if !instructions.toolDefinitions.isEmpty, !hasToolFormat {
             let lines = instructions.toolDefinitions.map { tool in
                 let arguments = SchemaDescription.text(of: tool.parameters, isArguments: true)
                 return "- \(tool.name)" + (tool.explainsParameters ? "(\(arguments))" : "")

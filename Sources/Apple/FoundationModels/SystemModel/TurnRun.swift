@@ -6,7 +6,7 @@ struct TurnRun: ~Copyable {
     private let channel: LanguageModelExecutorGenerationChannel
     private var output: CheckedOutput
     private var text = ""
-    private(set) var hasCalls = false
+    private var hasCalls = false
 
     private let probe: GuardrailProbe?
     /// The states that the probe reads, by layer.

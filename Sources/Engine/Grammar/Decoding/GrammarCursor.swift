@@ -31,8 +31,6 @@ package struct GrammarCursor: Sendable {
     private var byteCount = 0
     /// The number of bytes that the last character of the text lacks.
     private var missingBytes = 0
-    /// The last byte that is not a space.
-    private var lastSyntaxByte: UInt8 = 0
     /// The number of bytes after which the document was shortened for lack of tokens; nil if it was not.
     package private(set) var shortenedAt: Int?
     /// Whether the document was shortened because it reached the limits of nesting or of the grammar's memory, rather than for lack
@@ -66,27 +64,6 @@ package struct GrammarCursor: Sendable {
     package var isComplete: Bool { matcher.isComplete }
     /// Whether the text ends within a character.
     package var isInsideCharacter: Bool { missingBytes > 0 }
-
-    /// Whether the value of a member comes next.
-    package var isAtMemberValue: Bool {
-        if case .member? = cursor.path.last { lastSyntaxByte == UInt8(ascii: ":") && !cursor.isInString } else { false }
-    }
-
-    /// Of a few tokens that may come next, those after which the value of a member can be null, if there are others after which
-    /// it cannot: the colon before a value and the quotation mark of a string are often one token.
-    package func tokensBeforeNull(_ few: [Int32]) -> [Int32] {
-        let texts = few.map { matcher.grammar.vocabulary.texts[Int($0)] ?? [] }
-        guard few.count > 1, texts.contains(where: { $0.contains(UInt8(ascii: ":")) }) else { return [] }
-        let beforeNull = zip(few, texts).filter { _, text in
-            guard let colon = text.lastIndex(of: UInt8(ascii: ":")) else { return false }
-            let written = text[(colon + 1)...].drop { $0 == UInt8(ascii: " ") }
-            let null = Array("null".utf8)
-            guard null.starts(with: written) else { return false }
-            var after = matcher
-            return after.advance(text + null.dropFirst(written.count)) || after.advance(text + [UInt8(ascii: " ")] + null)
-        }.map(\.0)
-        return beforeNull.count < few.count ? beforeNull : []
-    }
 
     /// Number of tokens of the shortest document, or of the shortest ending after the text accepted so far.
     package var minimumTokenCount: Int { matcher.shortestTokens.count }
@@ -200,7 +177,6 @@ package struct GrammarCursor: Sendable {
             lastByte = byte
             missingBytes = Self.missing(missingBytes, byte)
             byteCount += 1
-            if byte != UInt8(ascii: " ") { lastSyntaxByte = byte }
         }
         return true
     }

@@ -6,8 +6,6 @@ package final class TokenVocabulary: Sendable {
     package let texts: [[UInt8]?]
     /// Tokens that end a response.
     package let endTokens: [Int32]
-    /// The tokens that are the word null, with or without a space before it.
-    package let nullTokens: [Int32]
     let trie: TokenTrie
     /// The classes of the bytes of each token, as bits; see ``ByteClasses``.
     private let tokenClasses: [UInt64]
@@ -19,8 +17,6 @@ package final class TokenVocabulary: Sendable {
     package init(texts: [[UInt8]?], endTokens: [Int32]) {
         self.texts = texts
         self.endTokens = endTokens.filter { texts.indices.contains(Int($0)) }
-        let words = [Array("null".utf8), Array(" null".utf8)]
-        nullTokens = texts.indices.filter { texts[$0].map(words.contains) ?? false }.map { Int32($0) }
         trie = TokenTrie(texts)
         tokenClasses = texts.map { text in text?.reduce(0) { $0 | ByteClasses.mask($1) } ?? 0 }
         freeText = FreeTextTable(trie, count: texts.count)

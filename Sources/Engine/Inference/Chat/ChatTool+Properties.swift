@@ -29,17 +29,6 @@ extension ChatTool {
         }
     }
 
-    /// Arguments that can be removed independently of the others: the optional ones, if the schema has no keyword that
-    /// could depend on them.
-    var droppableArguments: Set<String> {
-        let plain: Set = [
-            "type", "properties", "required", "additionalProperties", "title", "description", "$defs", "definitions", "$schema",
-            "$comment", "x-order",
-        ]
-        guard case .object(let members) = parameters, members.allSatisfy({ plain.contains($0.name) }) else { return [] }
-        return Set(properties.filter { !$0.isRequired }.map(\.name))
-    }
-
     var properties: [Property] {
         guard case .object(let members)? = parameters["properties"] else { return [] }
         var required: Set<String> = []

@@ -32,14 +32,19 @@ package struct ToolFormat: Sendable, Equatable {
     /// The placeholder for the call identifier in the texts above, in formats that have one.
     static let identifierMark = "\u{0}"
 
+    /// The mark after the arguments, such as `</tool_call>`, a control token in most vocabularies; nil if there is none.
+    package var endMark: String? {
+        guard let open = afterArguments.firstIndex(of: "<"), let close = afterArguments[open...].firstIndex(of: ">") else {
+            return nil
+        }
+        return String(afterArguments[open...close])
+    }
+
+    /// The beginning of a call that is written as JSON instead, up to the end of the name.
+    package static func plainBeginning(of tool: String) -> String { "{\"name\": \"\(tool)\"" }
+
     /// Whether calls begin as any JSON object could: only the name of a tool tells them from an answer.
     var beginsAsJSON: Bool { trigger.first == "{" }
-
-    /// The beginnings of calls that are written as JSON instead of the trained format.
-    static let plainOpenings = ["{{", "{\"", "{\n", "{"]
-
-    /// The beginnings of blocks of code, in which some models write calls.
-    static let fences = ["```json\n", "``"]
 }
 
 extension ToolFormat {

@@ -243,7 +243,6 @@ final class Engine {
         guard let (id, cache) = job.branch else { return }
         job.branch = nil
         job.checkpoint = nil
-        guard id.isKept else { return }
         cache.rewind(to: id.keptTokens)
         memory.keep(cache, model: identity)
     }

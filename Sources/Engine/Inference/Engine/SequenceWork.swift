@@ -12,14 +12,12 @@ enum WantedLogits {
     case blocked
 }
 
-/// A second sequence of the work of a sequence: what is asked beside a turn, or a turn that goes on with another prompt.
+/// A second sequence of the work of a sequence: what is asked beside a turn.
 struct WorkBranch: Equatable {
     /// Each branch of the work has another number.
     let number: Int
-    /// Whether later work may begin with the same tokens, so that its memory is kept.
-    let isKept: Bool
-    /// The number of tokens with which later work may begin.
-    var keptTokens = Int.max
+    /// The number of tokens with which later work may begin, so that their memory is kept.
+    let keptTokens: Int
 }
 
 /// A computation with a model as a state machine: it names the tokens of its sequence that are to be processed next, and
@@ -95,9 +93,6 @@ struct WorkTimes {
         usage.queueSeconds = (now - start).seconds
         start = now
     }
-
-    /// Another prompt is processed.
-    mutating func restart() { (start, firstLogits) = (.now, nil) }
 
     mutating func takeLogits(_ usage: inout GenerationUsage) {
         if firstLogits != nil { return }

@@ -20,7 +20,7 @@ extension TurnVocabulary {
 package struct TurnTools: Sendable {
     /// The tools that may be called in this turn; calls of all others are prevented.
     package var callable: [ChatTool] = []
-    /// Whether the prompt describes tools, callable in this turn or not.
+    /// Whether the prompt has tools, callable in this turn or not, or calls of them.
     package var areInPrompt = false
     /// Whether the model must call a tool.
     package var mustCall = false
@@ -28,8 +28,6 @@ package struct TurnTools: Sendable {
     package var repeatable: Set<String> = []
     /// Calls that have been made for the same prompt, which are not made again.
     package var madeCalls: [ChatToolCall] = []
-    /// The prompt in which the results of the calls are text, for an answer without tools; nil if there are no results.
-    package var answerPrompt: [TokenID]?
     /// For a model that was not trained to call tools: who the message may be for. Empty for other models.
     package var recipients: [TurnRecipient] = []
     /// The user's message, without white space around it.
@@ -53,11 +51,10 @@ struct ChatTurn: Sendable {
     var tools = TurnTools()
     var toolFormat: ToolFormat?
     var thinkingFormat: ThinkingFormat?
-    var policy = TurnPolicy()
     /// The context size, for errors.
     var contextSize = 0
-    /// The grammar of all arguments of a tool, or of one of them, compiled when a call needs it.
-    var grammar: @Sendable (ChatTool, ChatTool.Property?) -> PendingGrammar? = { _, _ in nil }
+    /// The grammar of all arguments of a tool, or of one of them, and of the text that follows, compiled when a call needs it.
+    var grammar: @Sendable (ChatTool, ChatTool.Property?, _ after: String) -> PendingGrammar? = { _, _, _ in nil }
     /// The grammar of a list of calls of at most so many of these tools, for models that were not trained to call tools.
     var callList: @Sendable ([ChatTool], Int) -> PendingGrammar? = { _, _ in nil }
 }

@@ -9,7 +9,6 @@ final class ConstrainedWriter: PhaseWriter {
         var batchesForcedTokens: Bool
         /// The number of logits, which may exceed the number of tokens in the vocabulary.
         var logitCount: Int
-        var nullBias: Double
         var encode: @Sendable ([UInt8]) -> [TokenID]
         /// The tokens that end the model's turn.
         var stopTokens: Set<TokenID>
@@ -48,8 +47,7 @@ final class ConstrainedWriter: PhaseWriter {
         cursor = GrammarCursor(grammar, encode: settings.encode)
         let needed = cursor.minimumTokenCount
         if needed > limit { throw failure(needed, max(0, limit)) }
-        self.chooser =
-            chooser ?? TokenChooser(vocabulary: grammar.vocabulary, count: settings.logitCount, nullBias: settings.nullBias)
+        self.chooser = chooser ?? TokenChooser(vocabulary: grammar.vocabulary, count: settings.logitCount)
         self.chooser.reset()
     }
 

@@ -26,11 +26,4 @@ extension HostLogits {
         let total = exponentials(maximum: maximum, to: self)
         return Double(chosen - maximum) - log(Double(total))
     }
-
-    /// The probability that the next token is one of a few.
-    func probability(of tokens: [TokenID]) -> Double {
-        guard let maximum = self.max(), maximum.isFinite else { return 0 }
-        func weight(_ logit: Float) -> Double { Double(exp(logit - maximum)) }
-        return tokens.reduce(0) { $0 + weight(self[Int($1)]) } / reduce(0) { $0 + weight($1) }
-    }
 }

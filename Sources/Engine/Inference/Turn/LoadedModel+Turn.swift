@@ -30,10 +30,9 @@ extension LoadedModel {
         var chat = ChatTurn()
         chat.toolFormat = toolFormat
         chat.thinkingFormat = thinkingFormat
-        chat.policy = defaults.policy
         chat.tools = tools
         chat.contextSize = sequence.contextSize
-        chat.grammar = { tool, property in self.argumentGrammar(tool, property) }
+        chat.grammar = { tool, property, after in self.argumentGrammar(tool, property, after) }
         chat.callList = { tools, count in self.callListGrammar(tools, count) }
         if toolFormat != nil, !tools.callable.isEmpty {
             // A call needs the vocabulary soon; it is made while the prompt is processed. Cancellation is the only error.
@@ -51,12 +50,14 @@ extension LoadedModel {
     }
 
     /// The grammar of arguments, compiled when a call needs it: most turns call nothing.
-    private nonisolated func argumentGrammar(_ tool: ChatTool, _ property: ChatTool.Property?) -> PendingGrammar {
+    private nonisolated func argumentGrammar(
+        _ tool: ChatTool, _ property: ChatTool.Property?, _ after: String
+    ) -> PendingGrammar {
         let source: GrammarSource =
             if let property {
-                .framed(before: "", schema: property.schema, after: "")
+                .framed(before: "", schema: property.schema, after: after)
             } else {
-                .framed(before: " ", schema: tool.parameters, after: "")
+                .framed(before: " ", schema: tool.parameters, after: after)
             }
         // A turn need not wait for what is there.
         if let known = grammars.known(source, options: Self.callOptions) { return PendingGrammar(known) }

@@ -7,17 +7,17 @@ package struct ModelDefaults: Sendable, Equatable {
     package var minP: Double?
     /// Instructions for requests that have none; nil leaves the default to the chat template.
     package var instructions: String?
-    /// Additional instructions for requests with tools; nil for none.
-    package var toolInstructions: String?
-    /// How turns go where neither the request nor the model's training decides it.
-    package var policy: TurnPolicy
+    /// Whether the model begins calls as JSON, because the token with which its format begins them was not trained: its row of the output
+    /// matrix is like those of unused tokens, so that no hidden state makes it likely. Adapters for such a model learn to begin calls so.
+    package var beginsCallsAsJSON: Bool
+    /// Whether the model is one that repeats a tool call whose result it has.
+    package private(set) var repeatsToolCalls = false
 
     package init(
         temperature: Double? = nil, topP: Double? = nil, topK: Int? = nil, repetitionPenalty: Double? = nil,
-        minP: Double? = nil, instructions: String? = nil, toolInstructions: String? = nil, policy: TurnPolicy = TurnPolicy()
+        minP: Double? = nil, instructions: String? = nil, beginsCallsAsJSON: Bool = false
     ) {
-        self.policy = policy
-        self.toolInstructions = toolInstructions
+        self.beginsCallsAsJSON = beginsCallsAsJSON
         self.temperature = temperature
         self.topP = topP
         self.topK = topK
@@ -41,9 +41,8 @@ package struct ModelDefaults: Sendable, Equatable {
         repetitionPenalty =
             try file.metadata.float("general.sampling.penalty_repeat", in: 0.01...10) ?? known?.repetitionPenalty
         minP = try file.metadata.float("general.sampling.min_p", in: 0...1) ?? known?.minP
-        policy = known?.policy ?? TurnPolicy()
-        if isSmall { policy.repeatsToolCalls = true }
         instructions = known?.instructions
-        toolInstructions = known?.toolInstructions
+        beginsCallsAsJSON = known?.beginsCallsAsJSON ?? false
+        repeatsToolCalls = isSmall
     }
 }

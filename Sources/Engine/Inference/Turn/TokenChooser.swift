@@ -5,22 +5,14 @@ final class TokenChooser {
     private let vocabulary: TokenVocabulary
     private var mask: [UInt32]
     private var scratch: [Float]
-    /// Tokens that begin null as the value of a member.
-    private let nullTokens: [TokenID]
-    /// Added to the logits of null where a member may have it or another value.
-    private let nullBias: Float
     /// Whether the mask is that of the next step.
     private(set) var isPrepared = false
     /// The number of samples before the chooser falls back to the shortest completion.
     private static let attempts = 24
 
     /// - Parameter count: number of logits, which may exceed the number of tokens in the vocabulary.
-    /// - Parameter nullBias: added to the logits of null where a member may have it or another value: models would rather
-    ///   invent a value.
-    init(vocabulary: TokenVocabulary, count: Int, nullBias: Double = 0) {
+    init(vocabulary: TokenVocabulary, count: Int) {
         self.vocabulary = vocabulary
-        self.nullBias = Float(nullBias)
-        nullTokens = nullBias == 0 ? [] : vocabulary.nullTokens
         mask = [UInt32](repeating: 0, count: vocabulary.maskWords)
         scratch = [Float](repeating: 0, count: count)
     }
@@ -42,7 +34,6 @@ final class TokenChooser {
         var banned: [TokenID] = []
         if case .many = step, !isPrepared { prepareMask(&decoder) }
         isPrepared = false
-        if !nullTokens.isEmpty { for token in tokensBeforeNull(step, decoder) { logits[Int(token)] += nullBias } }
         while banned.count < Self.attempts {
             var drawn: TokenID?
             switch step {
@@ -70,18 +61,6 @@ final class TokenChooser {
             if vocabulary.texts.indices.contains(Int(token)) { mask[Int(token) >> 5] &= ~(1 << UInt32(token & 31)) }
         }
         return decoder.closingToken
-    }
-
-    /// The allowed tokens after which the value of a member can be null, if others are allowed too.
-    private func tokensBeforeNull(_ step: GrammarCursor.Step, _ decoder: GrammarCursor) -> [TokenID] {
-        if decoder.isAtMemberValue { return nullTokens.filter { isAllowed($0, step) } }
-        if case .few(let few) = step { return decoder.tokensBeforeNull(few) }
-        return []
-    }
-
-    private func isAllowed(_ token: TokenID, _ step: GrammarCursor.Step) -> Bool {
-        if case .few(let few) = step { return few.contains(token) }
-        return mask[Int(token) >> 5] & 1 << UInt32(token & 31) != 0
     }
 
     /// Whether a token contains letters, rather than only punctuation, digits or white space of the document's syntax.

@@ -20,17 +20,11 @@ final class TurnDriver: SequenceWork {
     private var plan: TurnPlan
     private var sampler: Sampler
     private var proposal: Proposal
-    /// Proposes tokens; nil if the model has none, or it is not used.
-    private let head: PredictionHead?
     private var times = WorkTimes()
     private(set) var result = GenerationResult(stopReason: .endOfTurn, usage: GenerationUsage())
 
     let prompt: ModelInput
-    /// What `sequence` begins with, as far as that is more than tokens.
-    private var sequenceInput: ModelInput
     private var sequence: TurnSequence
-    /// The branch that `sequence` is; nil for the sequence itself.
-    private var sequenceBranch: WorkBranch?
     private(set) var branch: WorkBranch?
     private var branches = 0
 
@@ -49,8 +43,6 @@ final class TurnDriver: SequenceWork {
     private var start: Int
     /// The tokens that the phase has generated, including one that ended it.
     private var generated = 0
-    /// The tokens that were generated before the prompt was another one.
-    private var generatedBefore = 0
     private var end: PhaseEnd?
     private var isEnded = false
     /// Kept, because it has two arrays of the vocabulary's size.
@@ -85,7 +77,7 @@ final class TurnDriver: SequenceWork {
         self.plan = plan
         settings = ConstrainedWriter.Settings(
             topScores: request.topScores, batchesForcedTokens: request.batchesForcedTokens, logitCount: logitCount,
-            nullBias: plan.nullBias, encode: { [tokenizer] in tokenizer.encode(bytes: $0) }, stopTokens: tokenizer.stopTokens)
+            encode: { [tokenizer] in tokenizer.encode(bytes: $0) }, stopTokens: tokenizer.stopTokens)
         let tokens = request.tokens + first.append
         guard tokens.count < contextSize else {
             throw GenerationFailure.promptTooLong(tokens: tokens.count, contextSize: contextSize)
@@ -96,12 +88,12 @@ final class TurnDriver: SequenceWork {
         var prompt = request.input
         if !skipsPromptLogits { prompt.append(first.append) }
         self.prompt = prompt
-        sequenceInput = prompt
         sequence = TurnSequence(
             tokens, promptCount: request.tokens.count, valid: prompt.count, maximumTokens: request.maximumTokens)
         start = tokens.count
-        sampler = Self.sampler(request, tokenizer)
-        self.head = head
+        sampler = Sampler(request.sampling) { [tokenizer] token in
+            tokenizer.text(of: token).contains { Self.breaks.contains($0) }
+        }
         proposal = Self.proposal(request, head, after: tokens, contextSize: contextSize)
         result.usage.promptTokens = request.tokens.count
         phase = first.phase ?? TurnPhase(kind: .free)
@@ -110,10 +102,6 @@ final class TurnDriver: SequenceWork {
 
     /// The characters that end what DRY compares.
     private static let breaks = Set("\n:\"*".utf8)
-
-    private static func sampler(_ request: GenerationRequest, _ tokenizer: Tokenizer) -> Sampler {
-        Sampler(request.sampling) { token in tokenizer.text(of: token).contains { breaks.contains($0) } }
-    }
 
     private static func proposal(
         _ request: GenerationRequest, _ head: PredictionHead?, after tokens: [TokenID], contextSize: Int
@@ -128,14 +116,14 @@ final class TurnDriver: SequenceWork {
     }
 
     var wantsPromptLogits: Bool { true }
-    var input: ModelInput { question?.isKept == true ? ModelInput() : sequenceInput }
+    var input: ModelInput { question == nil ? prompt : ModelInput() }
     var position: Int? { question?.position ?? sequence.position }
     func tokens(in range: Range<Int>) -> ArraySlice<TokenID> { (question?.tokens ?? sequence.tokens)[range] }
 
     func begin(cachedTokens: Int) {
         if question != nil { return }
         result.usage.cachedTokens = cachedTokens
-        if sequenceBranch == nil { times.begin(&result.usage) }
+        times.begin(&result.usage)
     }
 
     var stateLayers: [Int] { request.stateLayers }
@@ -154,7 +142,7 @@ final class TurnDriver: SequenceWork {
         guard let next = step.phase else {
             isEnded = true
             result.stopReason = step.reason
-            (question, branch) = (nil, sequenceBranch)
+            (question, branch) = (nil, nil)
             return
         }
         phase = next
@@ -168,21 +156,11 @@ final class TurnDriver: SequenceWork {
         case .free: writer = FreeWriter(phase, tokenizer, topScores: request.topScores)
         case .constrained(let pending): grammar = pending
         case .choice(let options): writer = ChoiceWriter(options, topScores: request.topScores)
-        case .question(let asked):
-            let context =
-                switch asked.context {
-                case .turn(let count): sequence.tokens[..<(sequence.promptCount + count)]
-                case .prompt(let tokens): tokens[...]
-                }
-            question = AskedQuestion(asked, after: context)
+        case .question(let asked): question = AskedQuestion(asked)
         }
         // A question has a branch of its own; everything else goes on where the turn is.
-        branch = question.map { newBranch(isKept: $0.isKept, keptTokens: $0.contextCount) } ?? sequenceBranch
-    }
-
-    private func newBranch(isKept: Bool, keptTokens: Int = .max) -> WorkBranch {
+        branch = question.map { WorkBranch(number: branches, keptTokens: $0.promptCount) }
         branches += 1
-        return WorkBranch(number: branches, isKept: isKept, keptTokens: keptTokens)
     }
 
     /// Asks the plan what follows the phase that has ended.
@@ -199,15 +177,14 @@ final class TurnDriver: SequenceWork {
         if phase.output == .answer {
             (result.stopToken, result.stopString) = (end.stopToken, end.stopString)
         }
-        if phase.output == .thought { result.thoughtTokens = result.usage.generatedTokens - generatedBefore }
+        if phase.output == .thought { result.thoughtTokens = result.usage.generatedTokens }
         if isUnwanted() {
             isEnded = true
             result.stopReason = .unwanted
-            (question, branch) = (nil, sequenceBranch)
+            (question, branch) = (nil, nil)
             return
         }
         let step = try plan.next(after: end)
-        if let prompt = step.prompt { try restart(prompt) }
         // What the plan writes may be what the phase has: those tokens are not processed again.
         let keep = sequence.promptCount + step.keep
         let first = min(start, keep)
@@ -220,26 +197,6 @@ final class TurnDriver: SequenceWork {
             proposal.append(token)
         }
         begin(step)
-    }
-
-    /// Goes on with another prompt, on a branch, so that the sequence keeps its tokens.
-    private func restart(_ prompt: [TokenID]) throws {
-        guard !prompt.isEmpty else { throw GenerationFailure.emptyPrompt }
-        guard prompt.count < contextSize else {
-            throw GenerationFailure.promptTooLong(tokens: prompt.count, contextSize: contextSize)
-        }
-        // The branch begins with what is known of the tokens before the last one, after which logits are needed.
-        sequence = TurnSequence(
-            prompt, promptCount: prompt.count, valid: prompt.count - 1, maximumTokens: request.maximumTokens)
-        start = sequence.count
-        sampler = Self.sampler(request, tokenizer)
-        sequenceInput = ModelInput()
-        sequenceBranch = newBranch(isKept: true)
-        proposal = Self.proposal(request, head, after: prompt, contextSize: contextSize)
-        result.usage.promptTokens = prompt.count
-        result.thoughtTokens = 0
-        generatedBefore = result.usage.generatedTokens
-        times.restart()
     }
 
     /// The tokens of the phase whose text is not a part of what ended it.
@@ -342,11 +299,6 @@ final class TurnDriver: SequenceWork {
 
     private func ask(_ question: AskedQuestion, _ tokens: inout [TokenID]) throws -> WantedLogits? {
         guard question.tokens.count <= contextSize else {
-            // Without room for a question about the turn, the plan decides as if nothing more could be written.
-            if !question.isKept {
-                end = PhaseEnd(reason: .contextFull)
-                return nil
-            }
             throw GenerationFailure.promptTooLong(tokens: question.tokens.count + 1, contextSize: contextSize)
         }
         if let value = question.value {

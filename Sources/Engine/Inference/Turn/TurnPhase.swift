@@ -34,10 +34,6 @@ struct TurnPhase {
     var bannedFirstTokens: [TokenID] = []
     /// Tools that are called if the text begins with a call of them.
     var callableTools: [String] = []
-    /// If the first token is one of these with at least this probability, the phase ends with a decision to call, or begins with the
-    /// most probable of `fences`: a block of code may be a call or an answer, which its text shows. Otherwise none of these can be
-    /// the first token.
-    var callTokens: (tokens: [TokenID], fences: Set<TokenID>, minimum: Double)?
     /// Whether the phase ends with the first text that is neither a stop string nor the beginning of a call.
     var endsWithText = false
     /// Whether white space at the beginning is left out of the text.
@@ -46,28 +42,11 @@ struct TurnPhase {
     var detectsLoops = false
 }
 
-/// Something that is asked of the model on a branch of its sequence: nothing of it becomes part of the turn, and the sequence keeps its
-/// tokens.
+/// Asks how probable tokens are after another prompt, on a branch of the sequence: nothing of it becomes part of the turn, and the
+/// sequence keeps its tokens.
 struct TurnQuestion {
-    /// What comes before the tokens of the question.
-    enum Context {
-        /// The prompt and the first `count` tokens of the turn.
-        case turn(count: Int)
-        /// Another prompt.
-        case prompt([TokenID])
-    }
-
-    enum Value {
-        /// The natural logarithm of the ratio of the probabilities of two tokens, as the one after the question. The denominator of
-        /// the softmax is the same for both, so their logits suffice.
-        case odds(TokenID, against: TokenID)
-        /// The natural logarithm of the probability of the tokens of the question.
-        case probability
-    }
-
-    var context: Context
+    var prompt: [TokenID]
     var tokens: [TokenID]
-    var value: Value
 }
 
 /// How a phase ended.
@@ -81,13 +60,11 @@ struct PhaseEnd {
     var stopString: String?
     /// The tool whose call the text began with.
     var calledTool: String?
-    /// Whether the tokens with which calls begin are probable enough.
-    var wantsCall = false
     /// The tokens that the turn has generated so far, including this phase.
     var generatedTokens = 0
     /// Whether the phase was an answer without any text but white space.
     var isBlank = false
-    /// The answer to a question: see ``TurnQuestion``.
+    /// The answer to a question: the natural logarithm of the probability of its tokens.
     var logValue = 0.0
     /// The number of bytes of the text after which a constrained text was shortened, because there was no room for more.
     var shortenedAt: Int?

@@ -7,16 +7,13 @@ extension TurnPlan {
     /// The part of a call that is being generated.
     enum CallPart {
         case name([(tool: ChatTool, tokens: [TokenID])])
-        /// All arguments, as a JSON object.
-        case object
-        /// Whether an optional argument was mentioned by the user.
-        case mention(JSONValue.Member)
+        /// All arguments, as a JSON object, with the text that follows them.
+        case object(after: String)
         /// Which argument is next.
         case argument([(property: ChatTool.Property?, tokens: [TokenID])])
         /// The value of an argument.
         case value(ChatTool.Property, isText: Bool, choices: [(text: String, tokens: [TokenID])])
-        /// Whether another call follows: by comparison, by the separator of calls, or by another trigger.
-        case comparison
+        /// Whether another call follows: by the separator of calls, or by another trigger.
         case separator(next: [TokenID])
         case trigger
     }
@@ -26,19 +23,13 @@ extension TurnPlan {
         var calls: [ChatToolCall] = []
         /// The number of tokens before the trigger of the first call.
         var start: Int
-        /// Whether the model began that call as JSON, without the trigger.
-        var isPlain: Bool
 
         // The current call.
         var tool: ChatTool?
         var identifier = ""
-        var argumentsStart = 0
         var members: [JSONValue.Member] = []
         /// Arguments that have not been written yet, in formats that write them separately.
         var open: [ChatTool.Property] = []
-        /// Arguments of which it has not been decided whether the user mentioned them, and the number of all.
-        var undecided: [JSONValue.Member] = []
-        var memberCount = 0
     }
 
     /// The maximum number of tokens of white space between two calls.
@@ -51,7 +42,7 @@ extension TurnPlan {
         guard chat.tools.mustCall, let format = chat.toolFormat, !tools.isEmpty else { return nil }
         let start = count
         write(format.trigger)
-        return name(CallState(start: start, isPlain: false), format, format.beforeName)
+        return name(CallState(start: start), format, format.beforeName)
     }
 
     /// Makes a phase end where the model begins a call: at a special token anywhere, at text only at the beginning, because an
@@ -67,25 +58,17 @@ extension TurnPlan {
         if format.arguments == .json { phase.callableTools = tools.map(\.name) }
     }
 
-    /// The tokens with which calls begin, in the trained format or as JSON.
-    func callTokens(_ format: ToolFormat) -> Set<TokenID> {
-        let special = vocabulary.specialToken(format.trigger).map { [$0] } ?? []
-        return firstTokens([format.trigger] + ToolFormat.plainOpenings).union(special)
-    }
-
-    func firstTokens(_ texts: [String]) -> Set<TokenID> { Set(texts.compactMap { vocabulary.encodePlain($0).first }) }
-
     /// The first step of the call that a text ended with; nil if it ended in another way.
     mutating func call(_ end: PhaseEnd) throws -> TurnStep? {
         guard let format = chat.toolFormat, !tools.isEmpty else { return nil }
         if let tool = tools.first(where: { $0.name == end.calledTool }) {
             // The call continues in the trained format.
-            let calls = CallState(start: count, isPlain: true)
+            let calls = CallState(start: count)
             write(format.trigger)
             return try arguments(of: tool, calls, format, format.beforeName)
         }
-        guard end.wantsCall || isTrigger(end, format) else { return nil }
-        let calls = CallState(start: count, isPlain: end.wantsCall)
+        guard isTrigger(end, format) else { return nil }
+        let calls = CallState(start: count)
         write(format.trigger)
         return self.name(calls, format, format.beforeName)
     }
@@ -124,10 +107,10 @@ extension TurnPlan {
         calls.members = []
         write(before)
         write(tool.name + marked(format.afterName, calls))
-        calls.argumentsStart = count
         if case .json = format.arguments {
-            guard let grammar = chat.grammar(tool, nil) else { return finish(.endOfTurn) }
-            state = .call(calls, .object)
+            let after = textAfterArguments(format)
+            guard let grammar = chat.grammar(tool, nil, after) else { return finish(.endOfTurn) }
+            state = .call(calls, .object(after: after))
             return step(callPhase(.constrained(grammar)))
         }
         calls.open = tool.properties
@@ -136,6 +119,20 @@ extension TurnPlan {
 
     func marked(_ text: String, _ calls: CallState) -> String {
         text.replacing(ToolFormat.identifierMark, with: calls.identifier)
+    }
+
+    /// The text between the arguments and the next control token, which belongs to their grammar: the token with which a model was
+    /// trained to end a call, such as `"}}` and a line break, has the end of the arguments and the text after it.
+    private func textAfterArguments(_ format: ToolFormat) -> String {
+        let text = format.afterArguments
+        if let identifier = text.range(of: ToolFormat.identifierMark) {
+            // The word with an identifier is encoded as a whole.
+            return String(text[..<(text[..<identifier.lowerBound].lastIndex(of: " ") ?? text.startIndex)])
+        }
+        guard let mark = format.endMark, vocabulary.specialToken(mark) != nil, let place = text.range(of: mark) else {
+            return text
+        }
+        return String(text[..<place.lowerBound])
     }
 
     mutating func next(
@@ -154,21 +151,13 @@ extension TurnPlan {
         case .name(let options):
             guard let chosen = options.first(where: { $0.tokens == end.tokens })?.tool else { return finish(end.reason) }
             return try arguments(of: chosen, calls, format, "")
-        case .object:
+        case .object(let after):
             keep(end)
-            guard case .object(let members) = try parsed(end.text), let tool = calls.tool else { return finish(.endOfTurn) }
-            guard chat.policy.minimumOptionalArgumentLogOdds != nil,
-                !tool.droppableArguments.isDisjoint(with: members.map(\.name))
-            else {
-                calls.members = members
-                return try afterArguments(&calls, format)
+            guard case .object(let members) = try parsed(String(end.text.dropLast(after.count))) else {
+                return finish(.endOfTurn)
             }
-            calls.undecided = members
-            calls.memberCount = members.count
-            return try mention(&calls, format)
-        case .mention(let member):
-            if end.logValue >= chat.policy.minimumOptionalArgumentLogOdds ?? -.infinity { calls.members.append(member) }
-            return try mention(&calls, format)
+            calls.members = members
+            return try afterArguments(&calls, format, writtenText: after)
         case .argument(let choices):
             guard let chosen = choices.first(where: { $0.tokens == end.tokens }), let property = chosen.property else {
                 // The ending is part of the text after the arguments.
@@ -189,15 +178,16 @@ extension TurnPlan {
                 write(format.arguments.afterText)
             }
             return calls.open.isEmpty ? try afterArguments(&calls, format) : argument(&calls, format)
-        case .comparison:
-            guard end.logValue > chat.policy.minimumNextCallLogOdds ?? 0 else { return finish(.endOfTurn) }
-            write("\n" + format.trigger)
-            return name(calls, format, format.beforeName)
         case .separator(let next):
             keep(end)
             guard end.tokens == next else { return finish(.endOfTurn) }
             return name(calls, format, "")
         case .trigger:
+            if let tool = tools.first(where: { $0.name == end.calledTool }) {
+                // The white space before it belongs to what the format replaces.
+                write((format.beforeName.hasPrefix("\n") ? "\n" : "") + format.trigger)
+                return try arguments(of: tool, calls, format, format.beforeName)
+            }
             guard isTrigger(end, format) else { return finish(.endOfTurn) }
             keep(end)
             write(format.trigger)
@@ -222,9 +212,12 @@ extension TurnPlan {
 
     // MARK: - After a call
 
-    mutating func afterArguments(_ calls: inout CallState, _ format: ToolFormat) throws -> TurnStep {
+    /// - Parameter writtenText: the beginning of the text after the arguments that the turn has already.
+    mutating func afterArguments(
+        _ calls: inout CallState, _ format: ToolFormat, writtenText: String = ""
+    ) throws -> TurnStep {
         guard let tool = calls.tool else { return finish(.endOfTurn) }
-        write(marked(format.afterArguments, calls))
+        write(marked(String(format.afterArguments.dropFirst(writtenText.count)), calls))
         let call = ChatToolCall(id: calls.identifier, name: tool.name, arguments: .object(calls.members))
         // A repeated call indicates that the model has no further calls to make.
         if !chat.tools.repeatable.contains(call.name),
@@ -232,7 +225,7 @@ extension TurnPlan {
                 $0.name == call.name && $0.arguments.isEqual(to: call.arguments)
             })
         {
-            return finish(.endOfTurn)
+            return leaveOutCall(calls)
         }
         report(call)
         calls.calls.append(call)
@@ -244,32 +237,14 @@ extension TurnPlan {
             state = .call(calls, .separator(next: next))
             return step(callPhase(.choice([next, vocabulary.encode(format.end)])))
         }
-        if calls.isPlain, chat.policy.minimumNextCallLogOdds != nil { return comparison(calls, format) }
         // After a call a turn goes on with another call or ends. White space may come before the next trigger; the first token of
         // anything else ends the turn and is not part of it, like the token of an end of turn.
         var phase = callPhase(.free)
-        phase.maximumTokens = Self.maximumSpaces + vocabulary.encodePlain(format.trigger).count
         phase.endsWithText = true
         callTriggers(format, in: &phase)
-        phase.callableTools = []
+        let beginnings = [format.trigger] + phase.callableTools.map { ToolFormat.plainBeginning(of: $0) }
+        phase.maximumTokens = Self.maximumSpaces + (beginnings.map { vocabulary.encodePlain($0).count }.max() ?? 0)
         state = .call(calls, .trigger)
         return step(phase)
-    }
-
-    /// Compares another call with the end of the calls, for a model that writes calls as a block of JSON: one more object
-    /// versus the end of the block.
-    ///
-    /// Such models seldom generate the second call by themselves, but its odds are far higher where another call is
-    /// needed.
-    mutating func comparison(_ calls: CallState, _ format: ToolFormat) -> TurnStep {
-        let objects = calls.calls.map { call in
-            JSONValue.object([.init("name", .string(call.name)), .init("arguments", call.arguments)]).prettyText + "\n"
-        }
-        let block = "```json\n" + objects.joined()
-        let (a, b) = (vocabulary.encodePlain(block + "{"), vocabulary.encodePlain(block + "```"))
-        let common = zip(a, b).prefix { $0 == $1 }.count
-        guard common < a.count, common < b.count else { return finish(.endOfTurn) }
-        state = .call(calls, .comparison)
-        return ask(after: calls.start, a[..<common], a[common], against: b[common])
     }
 }

@@ -24,7 +24,7 @@ extension TurnPlan {
     private mutating func ask(_ choice: RecipientChoice) -> TurnStep {
         state = .recipient(choice)
         let question = TurnQuestion(
-            context: .prompt(chat.tools.recipients[choice.next].prompt), tokens: chat.tools.message, value: .probability)
+            prompt: chat.tools.recipients[choice.next].prompt, tokens: chat.tools.message)
         return step(TurnPhase(kind: .question(question), output: .call))
     }
 

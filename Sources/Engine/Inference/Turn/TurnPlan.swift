@@ -3,8 +3,6 @@ internal import JSON
 
 /// What happens next in a model's turn.
 struct TurnStep {
-    /// Another prompt with which the turn goes on; nil if it stays where it is.
-    var prompt: [TokenID]?
     /// The number of tokens of the turn that remain, with those of the phase that has ended.
     var keep: Int
     /// The tokens that follow them.
@@ -17,7 +15,7 @@ struct TurnStep {
 }
 
 /// Decides what follows each phase of a turn: reasoning, the answer, calls of tools in the format that the model was trained
-/// for, an answer from the results of calls. The calls are in extensions.
+/// for. The calls are in extensions.
 ///
 /// A value without I/O: it is told how a phase ended and says which tokens remain and which phase is next. Text is unconstrained until
 /// the model begins a call. From there on each part is constrained: the name of one of the tools, arguments that the tool's schema
@@ -29,7 +27,7 @@ struct TurnPlan {
         case recipient(RecipientChoice)
         /// All calls of such a model.
         case callList([ChatTool])
-        /// Whether the model begins a call before a guided answer, or before an answer from results.
+        /// Whether the model begins a call before a guided answer.
         case decision
         case answer
         case call(CallState, CallPart)
@@ -41,14 +39,11 @@ struct TurnPlan {
     let makeIdentifier: @Sendable () -> String
     var state = State.answer
     var events: [TurnEvent] = []
-    private var generatedTokens = 0
-    /// Those before the prompt of the results.
-    private var generatedBefore = 0
-    private var hasThought = false
-    /// Whether the turn has gone on with the prompt of the results.
-    private var answersResults = false
-    private var hasCalls = false
+    /// The tokens that had been generated when the reasoning ended; nil if there is none.
+    private var thoughtTokens: Int?
     private var hasText = false
+    /// Whether the model has begun a call whose result it has.
+    private var hasResult = false
 
     // The tokens of the turn: how many of the driver's remain, and those after them.
     private var kept = 0
@@ -68,11 +63,7 @@ struct TurnPlan {
     }
 
     /// The tools that may be called now.
-    var tools: [ChatTool] { answersResults ? [] : chat.tools.callable }
-    /// Added to the logits of null.
-    var nullBias: Double { chat.policy.nullBias }
-    /// Whether the turn has calls only until it goes on with the prompt of the results.
-    private var onlyCalls: Bool { chat.tools.answerPrompt != nil && !answersResults && chat.policy.answersFromResults }
+    var tools: [ChatTool] { hasResult ? [] : chat.tools.callable }
 
     /// The first phase of the turn.
     mutating func begin() -> TurnStep {
@@ -84,7 +75,6 @@ struct TurnPlan {
     ///
     /// - Throws: ``GenerationFailure/argumentTooLong(tool:argument:contextSize:)``, or ``GenerationFailure/grammarTooComplex``.
     mutating func next(after end: PhaseEnd) throws -> TurnStep {
-        generatedTokens = end.generatedTokens
         kept += appended.count
         appended = []
         switch state {
@@ -95,13 +85,12 @@ struct TurnPlan {
                 return finish(end.reason)
             }
             write(thinking.close)
-            hasThought = true
+            thoughtTokens = end.generatedTokens
             return chooseRecipient() ?? requiredCall() ?? answer()
         case .recipient(let choice): return next(after: choice, end)
         case .callList(let tools): return try calls(of: tools, end)
         case .decision:
-            if let call = try call(end) { return call }
-            return onlyCalls ? finish(.endOfTurn) : constrainedAnswer()
+            return try call(end) ?? constrainedAnswer()
         case .answer: return try afterAnswer(end)
         case .call(var calls, let part):
             guard let format = chat.toolFormat else { return finish(end.reason) }
@@ -138,19 +127,14 @@ struct TurnPlan {
         return TurnStep(keep: kept, append: appended, events: events, phase: phase, reason: reason)
     }
 
-    /// The turn ends; but a model that has neither called nor said anything is asked again, with the results of its calls as text.
-    mutating func finish(_ reason: StopReason) -> TurnStep {
-        if !hasCalls, !hasText, !answersResults, let prompt = chat.tools.answerPrompt { return answerFromResults(prompt) }
-        return step(nil, reason)
-    }
+    mutating func finish(_ reason: StopReason) -> TurnStep { step(nil, reason) }
 
-    mutating func report(_ call: ChatToolCall) {
-        events.append(.call(call))
-        hasCalls = true
-    }
+    mutating func report(_ call: ChatToolCall) { events.append(.call(call)) }
 
     /// The rest of the request's limit, which applies to reasoning and answer.
-    private var left: Int? { request.maximumTokens.map { hasThought ? max(1, $0 - (generatedTokens - generatedBefore)) : $0 } }
+    private var left: Int? {
+        request.maximumTokens.map { limit in thoughtTokens.map { max(1, limit - $0) } ?? limit }
+    }
 
     // MARK: - Reasoning
 
@@ -191,22 +175,17 @@ struct TurnPlan {
         phase.stopStrings = request.stopStrings
         phase.stopTokens = request.stopTokens
         phase.bannedTokens = request.bannedTokens
-        // Where a turn has calls only, the model may make none.
-        if !onlyCalls { phase.bannedFirstTokens = request.bannedFirstTokens }
+        phase.bannedFirstTokens = request.bannedFirstTokens
         phase.detectsLoops = request.detectsLoops
         // Line breaks between the reasoning and the answer belong to neither.
-        phase.trimsStart = hasThought
+        phase.trimsStart = thoughtTokens != nil
         if let format {
             callTriggers(format, in: &phase)
-            if !onlyCalls, request.grammar == nil, let minimum = chat.policy.minimumCallProbability {
-                let fences = firstTokens(ToolFormat.fences)
-                phase.callTokens = (callTokens(format).union(fences).sorted(), fences, minimum)
-            }
         } else if let format = chat.toolFormat, chat.tools.areInPrompt {
             // Tools that must not be called now must not be called in the answer text either.
             if let token = vocabulary.specialToken(format.trigger) { phase.bannedTokens.append(token) }
         }
-        if request.grammar != nil || onlyCalls {
+        if request.grammar != nil {
             state = .decision
             phase.output = .call
             phase.endsWithText = true
@@ -214,7 +193,7 @@ struct TurnPlan {
         }
         state = .answer
         // The model decides whether it begins with reasoning.
-        if !hasThought, let thinking = chat.thinkingFormat {
+        if thoughtTokens == nil, let thinking = chat.thinkingFormat {
             let open = opening(thinking)
             if open.count == 1 { phase.firstStopToken = open.first }
         }
@@ -233,9 +212,9 @@ struct TurnPlan {
     private mutating func afterAnswer(_ end: PhaseEnd) throws -> TurnStep {
         keep(end)
         hasText = hasText || !end.isBlank
-        if end.wantsCall || end.calledTool != nil { return try call(end) ?? finish(end.reason) }
+        if end.calledTool != nil { return try call(end) ?? finish(end.reason) }
         guard end.reason == .stopString else { return finish(end.reason) }
-        if let thinking = chat.thinkingFormat, let token = end.stopToken, end.tokens.isEmpty, !hasThought,
+        if let thinking = chat.thinkingFormat, let token = end.stopToken, end.tokens.isEmpty, thoughtTokens == nil,
             opening(thinking) == [token]
         {
             write([token])
@@ -244,19 +223,11 @@ struct TurnPlan {
         return try call(end) ?? finish(.stopString)
     }
 
-    /// Goes on with the prompt in which the results of calls are text: small models answer better from it, and imitate no calls.
-    private mutating func answerFromResults(_ prompt: [TokenID]) -> TurnStep {
-        answersResults = true
-        generatedBefore = generatedTokens
-        hasThought = false
-        cut(to: 0)
-        var next: TurnStep
-        if let thinking = chat.thinkingFormat, isInside(thinking, prompt) {
-            next = thought(thinking)
-        } else {
-            next = answer()
-        }
-        next.prompt = prompt
-        return next
+    /// The turn ends without a call whose result the prompt has; if it has nothing else, the model answers in its place.
+    mutating func leaveOutCall(_ calls: CallState) -> TurnStep {
+        if hasText || !calls.calls.isEmpty { return finish(.endOfTurn) }
+        hasResult = true
+        cut(to: calls.start)
+        return answer()
     }
 }
