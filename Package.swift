@@ -68,7 +68,11 @@ let package = Package(
         .target(name: "LanguageTable", exclude: ["languages.bin"], cSettings: [.unsafeFlags(["-O2"])]),
         .target(name: "GuardrailTable", exclude: ["guardrail.bin"], cSettings: [.unsafeFlags(["-O2"])]),
         .target(
-            name: "ModelAdapters", exclude: ["qwen2.5-coder-1.5b.tagging.fmadapter", "smollm2-135m.tagging.fmadapter"],
+            name: "ModelAdapters",
+            exclude: [
+                "qwen2.5-coder-1.5b.assistant.fmadapter", "qwen2.5-coder-1.5b.tagging.fmadapter",
+                "smollm2-135m.tagging.fmadapter",
+            ],
             cSettings: [.unsafeFlags(["-O2"])]),
         // The hash by which published files are recognised.
         .target(name: "SHA256", cSettings: [.unsafeFlags(["-O2"])]),

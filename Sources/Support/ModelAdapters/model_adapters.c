@@ -3,6 +3,9 @@
 #include <string.h>
 
 #pragma clang diagnostic ignored "-Wc23-extensions"
+static const unsigned char qwen_assistant[] = {
+#embed "qwen2.5-coder-1.5b.assistant.fmadapter"
+};
 static const unsigned char qwen_tagging[] = {
 #embed "qwen2.5-coder-1.5b.tagging.fmadapter"
 };
@@ -19,6 +22,7 @@ static const struct {
     const unsigned char *bytes;
     size_t count;
 } adapters[] = {
+    {QWEN2_5_CODER_1_5B, "assistant", qwen_assistant, sizeof qwen_assistant},
     {QWEN2_5_CODER_1_5B, "tagging", qwen_tagging, sizeof qwen_tagging},
     {SMOLLM2_135M, "tagging", smollm_tagging, sizeof smollm_tagging},
 };

@@ -61,6 +61,62 @@ extension GuardrailProbe {
                 f0Fz6v7vIDFD7A6SLhDAV1B9wD+0AKOfrkFf7/7xPj+NH79sTyCdIA7MO+0/suKwDx2w36CBn+MxXh++Ds8vTT+8TmMCMa6yX1GDbN5TTv5k4oKeoK3wvK\
                 Ebj4EjAW
                 """),
+        // The same model with its adapter for general use. The adapter changes the states above layer 16; these are those of the model alone.
+        // The threshold finds as many unsafe prompts as the probe above (58 %), and lets two of 1,000 ordinary requests pass for unsafe.
+        GuardrailProbe(
+            fingerprint: "a8af0622d2358987", layers: [10, 14, 16], usesAssistant: true, scale: 0.00149111, bias: -0.020064,
+            threshold: 2, marginOfSuspicion: 1.4,
+            weights: """
+                9wfnBAwI/fjv2e/e9AsKDO3T3+3wBv71QB/5/C/p/BP8BuXh/SQfIgjZB/jrDgnv6hwIMeE4CSAJ/hAY+AL39Ab4+eMa4eIWI97nBc0A0ywTCD0hPQIa/BMTDAjhLQ\
+                Ie3tcNHPDmDu0m4O/0ECHUE/vcAfYOCysR9Q324xvuAefc+Org9RfvHxrjCQED5z8E4c/r0QMDIO7o/eH2FAvTDg0IzxESLAAH6fr8LOHzCAn1Cs/jEBYDHgAg6+kl\
+                1BPn1yQZ7QUXJhgdJwf4BCsY8e7mA+sOABfmGhQMGfj/+TgNAvrqAPQ/5e/+wvIQA+0LId8e8QL5IvT68TTqJNoIvQgMBAgDJRLf7v0Y+t/wAObuxB3m7wD6DOD+4Q\
+                3Q7OYh6Ab3ChcG0AoVAAz8IPwQ/ebu/er1TR4M8u/6HdQUEtkSzvXp9u0L6BsaBRgjFTHtDgf/2NMJ+gL6I+wb9P4Y3/jh8vIPKfQINRsa9w/878oYDCfTBAwXCg/0\
+                DwEQMeoE8/3WFeoAHCPzHgPU5O8YNgIb7g33FA4MCBH0ByC96hEE/vAqH7sGGALTyQnVABIE2fYZKSH55+X34/sC3QXsAwj3Aun08QgtRwL+6b731wkbDff/BRXq8t\
+                IdHNvw7Cn/IyMRKBge1/wY7CXn3iX6AAsXGwTkAhgV9c3Kx/cC9vXw7+oIC+IUBecODPrq4QP6INvcys794xzt+vsJB0v7/h0V3vvvAtMi0A8QFg8k8xfTFPvbA/sI\
+                2tgF8yAE5vQAzQoJB/sCCeH6/vwHKePnEhAV4voI6Q8CDQD66AEy8/EawPgkEQABBiTWCwYZCNv7Hxzl/fg++vIg7/YkD9sxENQR5x3X+yT70dLl++8i+wz8/gcSHR\
+                Lz7Q3+5doR2fXbCwYaAgX14EXAOg0E+S4PAd8D8AkoGAT11+bwBykm9AbbEuvfDAXr/vD3zxveAfYf/x81FRD25Azp9+EEB+wG7+3fGhvWDb0ft9LN5O8hnPgDBAkj\
+                AgjP4wAbHxAE5vIV1+wCAxoM8OP07CcLIuo9EAIN6R456/v5BgYHC+oDCgY0CiMaCRbJ+u7z8f35SQj15Rcj9P4D/ybPCvncACLm6+rcEBH7zBIr7/4EFhED+xrbFx\
+                P8BegZAf8nGSrmHAgtCx4aIOoUCwr18g/yEf0N6BIY7B8JBPYCAgvt2yoI0uT5ARrt0wkaLwIBDSD1/vgk8BXvCCwJCvIeBeTyAgHn2Avt5+8G5twtFeMKBgALFRrw\
+                9tzwCibzKyLSCdX6+vwEDQIk+0vWB7sOGyIAB+0Q7AsY+fjs/fA9+FIDLP4WC+gfGtIQDd74uwQIDQlSHTUBFtkH6gDpCQj+3BodMO0e+jD1AyPM/RICKusC/fQaGx\
+                PR3voA8wUWMD/GMTsN9hLd8PHy/Q4U/0EU6RYY9CTt2+zeBMTyFPP7EA8O6BIgAAQyIMYH3wMH+d8Z6+3k5yEW8QH7Bd/3+xP0/AIO1Pr9+xnyHtr6wicOChkH4fgf\
+                /Djo5gPc/igE+uUJ2y8PEur6/OrFCAYnKgz+xAUCD+31/Pgg+ekNHg/U0eIAEAI84+nt8/L2GwAG5fUVvfkOA//28OUHAOw97wo5IPrL7wTzM/0Q4+EEEQXv7d75Gi\
+                QS5v7l0wIFFMAFKBfyEgMeHvD//gm9EO0ByOnU+/0tAu8DGtIh39nf+vjMFdrQ/AcT+AYiJxEPDAP95/f+/BHg0xcd9QYD8g4R/Qn7CO8F2QH5CekY/OrdQez9EPPi\
+                5v4CBxzTBTQXzDQjPQD6Ei360CH3Jh/x/wP3B9oqCg0ECQjz1/4fLenvIg4TFRUa59XMvQYG4QD47Bn3FvQPGgkY7fsaBwD6H8/tA/vqJOn6CgDTA/XpQxT7/wD1Dd\
+                3n4wJi+tLUF/8KHPgB9QPjAt3QLAESCh0J5Df8LuPdBiMc8A8tEOw49wscGM/eMx/d/xQMBUQn/AH5ChH8+NsfG+IXAPQCEAsk7w8NFAUD4g0XAwzT/uQjDfj88REM\
+                CPot+QEP3QkXFCER/BcM/RQy6ujt8NoA9Ajm/SoCDeHsrgHhD/kB/w0R1PAlE/f5/RAj3Afy7/be1AHwExgTOw4b99rdDg4LCe4SHhAmDzba++kk5/cMCBb8DOL73d\
+                9J9fTtFeD12iQH8xwDGgYPGBwZDPojDxDz/N0JJQTiCg8BBfk4Duj+BtLh/Q8S9hMS8wQGAgoAEvPgEg8W9AwO9UUS5wv3ABvw4L3yAewN3u/3/vER7g/U1vJD4yQV\
+                B/P3D/733QcDAuPlBu0I8QX4AQYgwfgDGwLJARwDEukBDc4CEfn3CCjR7gcW+gAa9grk8/bqGuYS+Cn/zN/4RgYZGOH+CBkMOvgdC+jK9uUH7wDt4i37CcIFAgnd8u\
+                jqI/HI+QQv7QH8DPjkxgP/DvsDCef10yL3+Mnw8eMH5+UZC9giF9n4Ax4cBfTcP+P5MRb809bz5MHwTuMC+fwYGwsSAhYCA+YyMegaDffWveIYww/2/e4n5hzqAMTt\
+                H9kUIg349Bop/f8jGNEY1ejR7hnqCA38xvAI//wS5AfWEtruCRX4CAL68PEh3vYS2PsBHer9DvD08uL0I/4J0uMYB74DBN8k5OfMIPsODu3dCRBAFO/myPUf0CDzAf\
+                Mb5frv+BMsKugHEvDq6MsYLRC+7ALg6doBAR0cGyIKBBTwDw/eE+f0I978CTzv+P7+GgQDFhUMGP8K4u8EAAAAC/sDC9sH6Nz8CALPF/7e9u+pHuAGF/IT7PruBCQS\
+                /P0P5fLcD+UKDQIVGNv+Dib47w/wDAH9AQEW4BoF/dQE8+r/FwzoBwbg1OkT/8UE/eIa7wIOESQTFeLn+wcACxIYwg7vCxHpDgDG7hP6KOE37P8HBv4ALN4iHwor/s\
+                r+FPPw6wb1DgIF4dsNCfALKQ/4CRAKAR7y9B3b8e0DEvfN4xIVDAkfIA7m8g0n+Arr79oS5hUTBe/w/e396CwR3+b1+UXlBfUADRPY3wT3/v8Z/gMWI8AHAQv7JPsS\
+                FtTt9PQS/+zUEMlC6RfYC+sNz/MICPnm9+H2BAn5EPny7fsq8Pz+8f0B9ww5BPfY/vckCfMa9yAb9vkU9P367A71B+8B3iP11TQWAvXqCfr1JfQs+OHqIg3T6P/66O\
+                b49O38NP/QDfLrwRkFBh8fAQAZ5PbgI/n4H+QL+wQOIBAOJv4jEdYWQs8K+u/+xSrN3gAN6wju8ur/8woJEAja8vMUvvoA8gPg3/EB/hvyAPP5+vUsDiEC+dMFNOkk\
+                +Prm5/4D6in5AugIEewq0/bz8/72+cwlDBvk7esAMOsHDN8S9/75CwT4FSYC2N0N/jQD9goG4OYDEtT/CekOCi74CQjyD+AM7Qcl8P3qsOTvDQsQCx0E9fQcDOj58w\
+                YN5R0wB9z4+yb88+/j8xcF/+4C6QYcLRn+AwXxFBYkIgDtPA8i9QzC+OoYEu0HFzHsDxLjIhvL9f71CxAV8N4NA+gW5AXQ2y0ZKOcU+/3yAdjr5/D61TYm5wYwFNss\
+                9PryD/rtEycZGfEQ5BfF594pBezt/uEXJxYP/vzzzhziCf0L4xn3CwskAMXMBxcn+gsU3/4iDd0c2SYj9coMMwgb3env8RYR0PAD6h76Av0M2P745QIhGCXx5AkQGg\
+                H0CAzfMur+DxUNC/n74fbu7QQU/9z96RojBPTx/vEx8Aj8ESbm8vARMP3yD/zSH/AC4PsH8OUMF+HzCPMH5wjqyhzjFe3t5grp+OcK/gbi9gICD/D64QsU2ugf9+E1\
+                9xsl/Swh5hIV5fQn5vXtJwARBQnxBhMVAenWBM4L9+0o5yQI7eIPAxkL+AL76gwTBTP+8BtDGhP98QwF67QNG/4LEwke/PvjCvgbGvX28ADq2CAOB/Mg/OMu0gADES\
+                348N0C6BbtFekI6t/wEv0WDgAD6t/qDOgIFBYsBgidEuUdFQnwAtjH+OAGDwH4/QsmHwniH+Ty6vEp5fHj9f9BEfEJAc4A9f7gB0YJ4kD41xEF8tUUBB8H7/YDOfjo\
+                +vgEKAIoLf8M+yjR+/34EwQoBfgF+zPz4/EaFewG7O0X+T4TJwgHEywfI/7d+Q8C6hwXvSfYTcTyrgbCGPDr7Pf0tvMEzOz57fzz3v/i3A3Q4gcRC8znVzkZCb3wzf\
+                cF/xoUHhXUDzzDArMe1QEZLRroTOwG6hotDe//QdP1zTEA8jkUMAcY+wbIMQo93v8O++Ye6djpo/EH2uBG5vkMvOvizR0axhML6yjU/ifb+vS6Gisl3Q8eOz/x2yv4\
+                ITwJG6r9GNDsDALf7AMC+vnQ4AZO2Sst4hY1EAfrEg/7ONvFAyXxEBs72h0Fzv8ZOvHR8SYwEvsLLNKl7ewrB9e9E+b17vwaH+r58PUH2BUL+DAZ7d72MQc7tfLsD0\
+                IeIvoHCQXOJuAM1dDOCwrvC88CyDbM5jD1Bdi3CPdFBwni+Q/p3iEMDw8ZABjkFT8GEa3kz/j+Cw8oYbcjEAf1AS8QBwLi7bsdPxIQ0A0W3K08JvQLv/8r7PP38l1A\
+                384G/OseDQqdv8lP1u3xM9om6vvkB9eySc4NJC8g3kMl7P8iFtkcv8vUNR/1LNLo+CgLFM8M6QAa+Kji37jMNhzaG8778iMZD9UNLfMWJwffT7zTINUwFMci/bsGu8\
+                8f8fnZ6Bbc/iTTHdBXB+EDBPkO3An54CRT0+ET+O5KJxL49iP+5ez0RxTe3f/csNEY8/ID9iX8+Q3N/AywDRI1/wsA/FwP4zP8+fcG5AE1Ee0O0cPy5dbFTQP6B9/v\
+                w/JF8hTg8skrzw3V8+n/K/wGGAwDRhAr9CwUEyXKFwAK2PQVL8gL1DQBSsv26ADoGcEe8CkNB9STDRrvThbfGhfwq+hE8OIU1dYJ3vQg8AkxDgP58xcVCB9E7S7bLC\
+                TcH+bE3PE8HAv56yTuMi83Q+QR5OY8H8nVKt708hLSQAvbzTUg/CIgNrfmAu4cFQnkzgnl5xHZPfGz3xEDLgEP8SK+DwH+BwH88qsF+13ytggBEf6ztCrrDBLvJRbe\
+                /ekUFjQA7gUJG/H2BR3uJPAB9vACLxz1Ff0Q4Nr2Fd2VGvQvQQbbF9QZACcSCiPRJ+L69+rjOfX48esS2BX72QoDvOdy7uIA1937wEcx9BUPFvjsDBrzEhjQAR8C3A\
+                gV6V06ywTk3eLTCvcKUPvPCBnCCeboT+vt4SfZKNPcI+wg0vl/yATv0wwC+hHaGgXoDL4QBfr9JiILJScLCaYIde0i+8nVqC3Rwy7uigQI7iFB4y0AKjfI89gEreYz\
+                JuHYrAXM5dn/5e4FDtEHMDYO7+ILJfwZ0BO9A+QFDAUh6AwVJgwitSOhAsj+OOn6MwL37PQHKOTb9a4eFf37AuAX/0Et8+kxJDPLt/YP+fI7R9kPDwAp7fzGQyb0J+\
+                MZFfnw9RPvtQUDSh8B/TTa3QsJ9/gr/hHxwk0b/vQYFeoX/BL1FTzd3BQDyAImCgLmBzsewiNBMSvvFzcf/enV8vURLK4N+B7kSPLdLQntCgzNJDIu7h797fsB/+D+\
+                9kcA9eQh4lED2wck1NQf1DIm5O4Z69EjGsUGAtvq8g4dCfXu7QfF7gMi3/QFFxQ/FlAH4PHh6hjLEOnj0g84RjMk3cLgEiUjHwkDEuc8J+QS5TtI8ehHRAX24MLoJF\
+                nL0O0PKTPi1sj1CPok5c8/A0H+Ik/z8gEhE+6+CufiSg/R+hoRx+nUJtEdFsXg+/07BeLd6vo139Mf8BTn3eT+OjX9Ax4MEbALGtfo6erGDvTpDQIGGgzpJPwRBfLt\
+                vvjzBwnz/FG+EuvwKOkOKzT+uOQJ+g4qsQvx0BwjOQUo8NQXIg75HTQJAR/ZPjwh1QbxFeD8AB7vDTIq/AIT/+UU9gYG9yEQAxsb2w0yBBknFO4gOZn17iLjAdMQ6O\
+                rx6f0qQAb11lD3zyna3ATvAME56Qu+Dy8DwN/i8/EJBQXOFhflw+vp8Pb+yqwI+dAI/NPB4wehMwEnL+/8Egu6+wj28O0hBgokEQcJ6gfuxeEB9h2+xwhcK/sa/Nos\
+                LPi6EublBQbimg4K1tInKVfM2QUSuM+o5y06AQkIHxIE0fXDVPXc8x8EROb/D+jF8BwKHu/TsxfjCR8oUu8LLgIj+ePf4OkD
+                """),
         // SmolLM2 135M Instruct, Q4_1. It finds one in seven of unsafe requests: so small a model does not tell them from others.
         GuardrailProbe(
             fingerprint: "29c947167a0d71b7", layers: [12, 16, 20, 24], readsSchemas: false, scale: 0.00168659, bias: -0.010625,
