@@ -86,7 +86,8 @@ struct AssistantRowTests {
         }
     }
 
-    @Test("[A10] all rows of the default model's data are read", arguments: [("first", 3_000), ("second", 1_400), ("third", 500)])
+    @Test(
+        "[A10] all rows of the default model's data are read", arguments: [("first", 3_000), ("second", 1_400), ("third", 500)])
     func data(part: String, conversations: Int) throws {
         let folder = URL(filePath: #filePath).appendingPathComponent("../../../Training/Assistant/\(part)").standardizedFileURL
         let data = try TrainingData(contentsOf: folder)
