@@ -106,8 +106,10 @@ package final class LocalModelExecutor: Sendable {
             return try conversation.model.tokens(
                 for: renderer.prompt(for: entries + [.prompt(prompt)]), addGenerationPrompt: false)
         }
+        // A prompt that cannot be rendered fails in the request, with its error.
         guard let one = try? tokens("a"), let other = try? tokens("\n1") else { return }
         let shared = zip(one, other).prefix { $0 == $1 }.map(\.0)
+        // So does a model that cannot process it.
         try? await conversation.model.prefill(shared, in: conversation.sequence)
     }
 
