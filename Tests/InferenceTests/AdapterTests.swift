@@ -1,3 +1,4 @@
+import CKernels
 import Foundation
 import TestSupport
 import Testing
@@ -121,19 +122,19 @@ struct AdapterTests {
 
     // MARK: - Beside the weights
 
-    /// An adapter of random values for some matrices of a model.
+    /// An adapter of random values for some matrices of a model. They are values of binary16, as in files and in memory.
     private static func adapter(
-        _ architecture: String, _ targets: [(name: String, columns: Int, rows: Int)], rank: Int, seed: UInt64
+        _ architecture: String, _ targets: [(name: String, columns: Int, rows: Int)], rank: Int, seed: UInt64, factor: Float = 1
     ) throws -> (file: TemporaryFile, adapter: AdapterFile) {
         var random = SeededGenerator(seed)
         var builder = GGUFBuilder()
         builder.metadata = [
             ("general.type", .string("adapter")), ("adapter.type", .string("lora")),
-            ("general.architecture", .string(architecture)), ("adapter.lora.alpha", .float32(3)),
+            ("general.architecture", .string(architecture)), ("adapter.lora.alpha", .float32(factor * Float(rank))),
         ]
         for (name, columns, rows) in targets {
-            let a = (0..<rank * columns).map { _ in random.uniform(-0.2...0.2) }
-            let b = (0..<rank * rows).map { _ in random.uniform(-0.2...0.2) }
+            let a = (0..<rank * columns).map { _ in ck_half_to_float(ck_float_to_half(random.uniform(-0.2...0.2))) }
+            let b = (0..<rank * rows).map { _ in ck_half_to_float(ck_float_to_half(random.uniform(-0.2...0.2))) }
             builder.tensors.append((name + ".lora_a", .f32, [columns, rank], bytes(a)))
             builder.tensors.append((name + ".lora_b", .f32, [rank, rows], bytes(b)))
         }
@@ -204,12 +205,16 @@ struct AdapterTests {
         #expect(try logits(models[1], nil) != first)
     }
 
-    @Test("[A10] an adapter of the output matrix, or of a high rank, is merged instead") func mustBeMerged() throws {
+    @Test("[A10] an adapter of the output matrix, of a high rank, or with large values is merged instead")
+    func mustBeMerged() throws {
         let model = try TemporaryFile(TinyModel().builder().bytes())
         let gguf = try GGUFFile(path: model.path)
         let origins = try NeuralModel(file: gguf, pool: WorkerPool(threads: 1)).weights.origins
         let output = try TemporaryFile(Self.adapter().bytes())
         #expect(try LowRankAdapter([AdapterFile(path: output.path)], for: origins, model: gguf) == nil)
+        // Its values have 16 bits in memory, of which 70,000 has none.
+        let large = try Self.adapter("llama", [("blk.0.attn_q.weight", 64, 64)], rank: 2, seed: 1, factor: 400_000)
+        #expect(try LowRankAdapter([large.adapter], for: origins, model: gguf) == nil)
         let high = try Self.adapter("llama", [("blk.0.attn_q.weight", 64, 64)], rank: 257, seed: 1)
         #expect(try LowRankAdapter([high.adapter], for: origins, model: gguf) == nil)
         #expect(throws: ModelError.self) {

@@ -73,20 +73,33 @@ typedef struct {
     int32_t count;
 } low_rank_job;
 
-static int32_t low_rank_chunks(const ck_low_rank *term) { return (term->rows + CK_LOW_RANK_ROWS - 1) / CK_LOW_RANK_ROWS; }
+static int32_t low_rank_groups(const ck_low_rank *term) { return (term->rows + CK_LOW_RANK_ROWS - 1) / CK_LOW_RANK_ROWS; }
+
+/// The number of terms from `term` on that read the same rows. Their chunks alternate, so that a group of rows is read from the cache
+/// for all but the first of them.
+static int32_t low_rank_terms(const low_rank_job *job, const ck_low_rank *term) {
+    const ck_low_rank *end = job->terms + job->count, *last = term + 1;
+    while (last < end && last->x == term->x && last->rows == term->rows) last++;
+    return (int32_t)(last - term);
+}
 
 static void low_rank_chunk(void *context, int chunk) {
     const low_rank_job *job = context;
     const ck_low_rank *term = job->terms;
-    while (chunk >= low_rank_chunks(term)) chunk -= low_rank_chunks(term++);
-    int32_t row = chunk * CK_LOW_RANK_ROWS, left = term->rows - row;
-    job->kernels->low_rank(term, row, left < CK_LOW_RANK_ROWS ? left : CK_LOW_RANK_ROWS);
+    int32_t terms = low_rank_terms(job, term);
+    while (chunk >= terms * low_rank_groups(term)) {
+        chunk -= terms * low_rank_groups(term);
+        term += terms;
+        terms = low_rank_terms(job, term);
+    }
+    int32_t row = chunk / terms * CK_LOW_RANK_ROWS, left = term->rows - row;
+    job->kernels->low_rank(term + chunk % terms, row, left < CK_LOW_RANK_ROWS ? left : CK_LOW_RANK_ROWS);
 }
 
 void ck_add_low_rank_products(ck_pool *pool, const ck_kernels *k, const ck_low_rank *terms, int32_t count) {
     low_rank_job job = {k, terms, count};
     int chunks = 0;
-    for (int32_t i = 0; i < count; i++) chunks += low_rank_chunks(&terms[i]);
+    for (int32_t i = 0; i < count; i++) chunks += low_rank_groups(&terms[i]);
     if (chunks > 0) ck_pool_run(pool, chunks, low_rank_chunk, &job);
 }
 

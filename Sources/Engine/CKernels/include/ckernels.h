@@ -168,19 +168,19 @@ typedef enum {
 } ck_activation;
 
 /// A product with two low-rank matrices beside a matrix (LoRA, arXiv:2106.09685): y += scale · B · (A · x) for each row.
-/// Both are transposed and padded with zeros: `a` is [columns][rank], `b` is [rank][padded], where rank and `padded` are
+/// Both are transposed, in binary16 and padded with zeros: `a` is [columns][rank], `b` is [rank][padded], where rank and `padded` are
 /// multiples of 16.
 typedef struct {
     const float *x;    ///< [rows][columns]
     float *y;          ///< [rows][ldy]
-    const float *a, *b;
+    const uint16_t *a, *b;
     int32_t rows, columns, rank, outputs, padded, ldy;
     float scale;
 } ck_low_rank;
 /// The maximum rank.
 enum { CK_MAX_RANK = 256 };
 /// Rows of a low-rank product that are computed together.
-enum { CK_LOW_RANK_ROWS = 8 };
+enum { CK_LOW_RANK_ROWS = 16 };
 
 typedef enum { CK_SCALAR, CK_AVX2, CK_AVX512, CK_AMX, CK_NEON } ck_isa;
 

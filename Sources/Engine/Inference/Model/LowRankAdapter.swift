@@ -13,10 +13,10 @@ package final class LowRankAdapter: Sendable {
     /// By the `identity` of the model's matrices, so that they also apply after the model was loaded again; nil where nothing changes.
     private let factors: [Factor?]
 
-    /// The two matrices for one matrix of the model, in the order of ``LowRankProduct``.
+    /// The two matrices for one matrix of the model, in binary16 and in the order of ``LowRankProduct``.
     private struct Factor: @unchecked Sendable {  // The memory is never written after `init`.
-        var a: UnsafePointer<Float>
-        var b: UnsafePointer<Float>
+        var a: UnsafePointer<UInt16>
+        var b: UnsafePointer<UInt16>
         var columns, rank, outputs, padded: Int32
     }
 
@@ -24,7 +24,7 @@ package final class LowRankAdapter: Sendable {
     ///   - origins: where the matrices of the model come from.
     ///   - reserve: receives the bytes of the adapter; nil if nobody counts them.
     /// - Returns: nil if the adapter changes a matrix that is not used in the ordinary way, such as the embeddings, or has a
-    ///   rank above ``EngineLimits/adapterRank``. Such an adapter must be merged into the weights.
+    ///   rank above ``EngineLimits/adapterRank`` or values that binary16 has not. Such an adapter must be merged into the weights.
     /// - Throws: ``ModelError`` if the adapter does not fit the model.
     init?(
         _ files: [AdapterFile], for origins: [MatrixOrigin], model: GGUFFile,
@@ -45,8 +45,8 @@ package final class LowRankAdapter: Sendable {
             guard let columns = sizes.first?.columns, sizes.allSatisfy({ $0.columns == columns }) else { return nil }
             let rank = Self.padded(sizes.reduce(0) { $0 + $1.rank })
             guard rank <= EngineLimits.adapterRank else { return nil }
-            let a = layout.reserve(columns * rank, of: Float.self)
-            let b = layout.reserve(rank * Self.padded(origin.rowCount), of: Float.self)
+            let a = layout.reserve(columns * rank, of: UInt16.self)
+            let b = layout.reserve(rank * Self.padded(origin.rowCount), of: UInt16.self)
             places.append((matrix, origin, columns, rank, a, b))
         }
         room = reserve(layout.bytes)
@@ -55,18 +55,20 @@ package final class LowRankAdapter: Sendable {
         var factors = [Factor?](repeating: nil, count: origins.count)
         for (matrix, origin, columns, rank, aOffset, bOffset) in places {
             let padded = Self.padded(origin.rowCount)
-            let a = memory.pointer(at: aOffset, as: Float.self)
-            let b = memory.pointer(at: bOffset, as: Float.self)
+            let a = memory.pointer(at: aOffset, as: UInt16.self)
+            let b = memory.pointer(at: bOffset, as: UInt16.self)
             var first = 0
             for file in files {
                 guard let (aValues, bValues, size) = try file.factors(of: origin.name) else { continue }
                 let scale = Float(size.scale)
+                let isInRange = { (values: [Float], scale: Float) in values.allSatisfy { abs(scale * $0) <= Self.largest } }
+                guard isInRange(aValues, 1), isInRange(bValues, scale) else { return nil }
                 for r in 0..<size.rank {
-                    for column in 0..<columns { a[column * rank + first + r] = aValues[r * columns + column] }
+                    for column in 0..<columns { a[column * rank + first + r] = ck_float_to_half(aValues[r * columns + column]) }
                     var output = 0
                     for rows in origin.rows {
                         for row in rows {
-                            b[(first + r) * padded + output] = scale * bValues[row * size.rank + r]
+                            b[(first + r) * padded + output] = ck_float_to_half(scale * bValues[row * size.rank + r])
                             output += 1
                         }
                     }
@@ -79,6 +81,9 @@ package final class LowRankAdapter: Sendable {
         }
         self.factors = factors
     }
+
+    /// The largest value of binary16.
+    private static let largest: Float = 65_504
 
     private static func padded(_ count: Int) -> Int { (count + 15) / 16 * 16 }
 

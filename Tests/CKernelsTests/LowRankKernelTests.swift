@@ -1,0 +1,54 @@
+import CKernels
+import TestSupport
+import Testing
+
+/// Products with low-rank matrices, for every instruction set.
+struct LowRankKernelTests {
+    static let sets: [ck_isa] = [CK_SCALAR] + KernelTests.sets
+
+    @Test("low-rank products equal sums in binary64, and a row has the same bits alone and among others", arguments: sets)
+    func lowRankProducts(set: ck_isa) throws {
+        let kernels = try #require(ck_kernels_for(set))
+        // Columns that are not a multiple of the parts of a sum, outputs that are not a multiple of a vector.
+        for (columns, rank, outputs, rows) in [(64, 16, 16, 1), (67, 16, 40, 37), (130, 32, 23, 17), (3, 16, 5, 4)] {
+            var random = SeededGenerator(UInt64(columns + rank))
+            let padded = (outputs + 15) / 16 * 16
+            func halves(_ count: Int) -> [UInt16] { (0..<count).map { _ in ck_float_to_half(random.uniform(-1...1)) } }
+            let a = halves(columns * rank), b = halves(rank * padded)
+            let x = (0..<rows * columns).map { _ in random.uniform(-1...1) }
+            let before = (0..<rows * outputs).map { _ in random.uniform(-1...1) }
+            func result(_ ranges: [Range<Int>]) -> [Float] {
+                var y = before
+                x.withUnsafeBufferPointer { x in
+                    y.withUnsafeMutableBufferPointer { y in
+                        a.withUnsafeBufferPointer { a in
+                            b.withUnsafeBufferPointer { b in
+                                var term = ck_low_rank(
+                                    x: x.baseAddress, y: y.baseAddress, a: a.baseAddress, b: b.baseAddress, rows: Int32(rows),
+                                    columns: Int32(columns), rank: Int32(rank), outputs: Int32(outputs), padded: Int32(padded),
+                                    ldy: Int32(outputs), scale: 0.5)
+                                for range in ranges {
+                                    kernels.pointee.low_rank(&term, Int32(range.lowerBound), Int32(range.count))
+                                }
+                            }
+                        }
+                    }
+                }
+                return y
+            }
+            let most = Int(CK_LOW_RANK_ROWS)
+            let together = result(stride(from: 0, to: rows, by: most).map { $0..<min($0 + most, rows) })
+            #expect(together == result((0..<rows).map { $0..<$0 + 1 }), "\(columns) columns, \(rows) rows")
+            for row in 0..<rows {
+                let inner = (0..<rank).map { r in
+                    (0..<columns).reduce(0.0) { $0 + Double(x[row * columns + $1]) * Double(ck_half_to_float(a[$1 * rank + r])) }
+                }
+                for output in 0..<outputs {
+                    let sum = (0..<rank).reduce(0.0) { $0 + inner[$1] * Double(ck_half_to_float(b[$1 * padded + output])) }
+                    let expected = Double(before[row * outputs + output]) + 0.5 * sum
+                    #expect(abs(Double(together[row * outputs + output]) - expected) < 1e-3 * max(1, abs(expected)))
+                }
+            }
+        }
+    }
+}
