@@ -64,12 +64,14 @@ def calls(text):
 
 
 def llama_answer(llama, task):
+    """The answer in words, and the calls that were made."""
     prompt = task["prompt"]
     options = {"temperature": 0, "repeat_penalty": 1.0, "max_tokens": task.get("maxTokens", 200)}
     if "schema" in task:
         prompt += "\n\nAnswer with JSON that has this schema:\n" + json.dumps(task["schema"])
         options["response_format"] = {"type": "json_object", "schema": task["schema"]}
-    messages = [{"role": "user", "content": prompt}]
+    messages = [{"role": role, "content": text} for turn in task.get("turns", []) for role, text in zip(("user", "assistant"), turn)]
+    messages.append({"role": "user", "content": prompt})
     if task.get("instructions"):
         messages.insert(0, {"role": "system", "content": task["instructions"]})
     outputs = {tool["name"]: tool["output"] for tool in task.get("tools", [])}
@@ -78,12 +80,13 @@ def llama_answer(llama, task):
             {"type": "function", "function": {"name": tool["name"], "description": tool["description"],
                                               "parameters": tool.get("parameters", {"type": "object", "properties": {}})}}
             for tool in task["tools"]]
-    text = ""
+    text, every = "", []
     for _ in range(ROUNDS):
         text = llama.create_chat_completion(messages, **options)["choices"][0]["message"]["content"] or ""
         made = list(calls(text)) if outputs else []
         if not made:
             break
+        every += made
         messages.append({"role": "assistant", "content": "", "tool_calls": [
             {"id": str(index), "type": "function", "function": call} for index, call in enumerate(made)]})
         messages += [{"role": "tool", "tool_call_id": str(index), "content": outputs.get(call["name"], "There is no such tool.")}
@@ -119,7 +122,7 @@ def main():
         middle = time.monotonic()
         classes = {}
         for task in tasks:
-            theirs = llama_answer(llama, task)
+            theirs, _ = llama_answer(llama, task)
             results = [judge(task, answer) for answer in (ours.get(task["id"], ""), theirs)]
             classes.setdefault(task.get("class", ""), []).append(results)
             if out:

@@ -17,7 +17,7 @@ struct LowRankKernelTests {
             let a = halves(columns * rank), b = halves(rank * padded)
             let x = (0..<rows * columns).map { _ in random.uniform(-1...1) }
             let before = (0..<rows * outputs).map { _ in random.uniform(-1...1) }
-            func result(_ ranges: [Range<Int>]) -> [Float] {
+            func result(_ ranges: [Range<Int>], _ add: (inout ck_low_rank, Range<Int>) -> Void) -> [Float] {
                 var y = before
                 x.withUnsafeBufferPointer { x in
                     y.withUnsafeMutableBufferPointer { y in
@@ -25,7 +25,7 @@ struct LowRankKernelTests {
                             b.withUnsafeBufferPointer { b in
                                 var term = ck_low_rank(
                                     x: x.baseAddress, y: y.baseAddress, a: a.baseAddress, b: b.baseAddress, rows: Int32(rows),
-                                    columns: Int32(columns), rank: Int32(rank), outputs: Int32(outputs), padded: Int32(padded),
+                                    columns: Int32(columns), rank: Int32(rank), outputs: Int32(outputs),
                                     ldy: Int32(outputs), scale: 0.5)
                                 for range in ranges {
                                     kernels.pointee.low_rank(&term, Int32(range.lowerBound), Int32(range.count))
@@ -36,15 +36,34 @@ struct LowRankKernelTests {
                 }
                 return y
             }
-            let most = Int(CK_LOW_RANK_ROWS)
-            let together = result(stride(from: 0, to: rows, by: most).map { $0..<min($0 + most, rows) })
-            #expect(together == result((0..<rows).map { $0..<$0 + 1 }), "\(columns) columns, \(rows) rows")
+            let most = Int(CK_LOW_RANK_ROWS), single = (0..<rows).map { $0..<$0 + 1 }
+            func whole(_ term: inout ck_low_rank, _ rows: Range<Int>) {
+                kernels.pointee.low_rank(&term, Int32(rows.lowerBound), Int32(rows.count))
+            }
+            let together = result(stride(from: 0, to: rows, by: most).map { $0..<min($0 + most, rows) }, whole)
+            #expect(together == result(single, whole), "\(columns) columns, \(rows) rows")
+            let divided = result(single) { term, row in
+                let parts = Int(CK_LOW_RANK_PARTS)
+                var sums = [Float](repeating: .nan, count: parts * rank)
+                for part in 0..<parts {
+                    sums.withUnsafeMutableBufferPointer { sums in
+                        kernels.pointee.low_rank_part(
+                            &term, Int32(row.lowerBound), Int32(part), sums.baseAddress.map { $0 + part * rank })
+                    }
+                }
+                for output in stride(from: 0, to: padded, by: 16) {
+                    kernels.pointee.low_rank_outputs(&term, Int32(row.lowerBound), sums, Int32(output), Int32(output + 16))
+                }
+            }
+            #expect(together == divided, "\(columns) columns, \(rows) rows")
             for row in 0..<rows {
                 let inner = (0..<rank).map { r in
                     (0..<columns).reduce(0.0) { $0 + Double(x[row * columns + $1]) * Double(ck_half_to_float(a[$1 * rank + r])) }
                 }
                 for output in 0..<outputs {
-                    let sum = (0..<rank).reduce(0.0) { $0 + inner[$1] * Double(ck_half_to_float(b[$1 * padded + output])) }
+                    let sum = (0..<rank).reduce(0.0) {
+                        $0 + inner[$1] * Double(ck_half_to_float(b[output / 16 * 16 * rank + $1 * 16 + output % 16]))
+                    }
                     let expected = Double(before[row * outputs + output]) + 0.5 * sum
                     #expect(abs(Double(together[row * outputs + output]) - expected) < 1e-3 * max(1, abs(expected)))
                 }

@@ -14,7 +14,7 @@ typedef float v16f_storage __attribute__((vector_size(64), aligned(4)));
 
 #define KERNEL_TABLE(set, title, sums_blocks, panel_function, pair_function)                                               \
     {set, title, sums_blocks, panel_function, pair_function, NAME(quantize), NAME(rmsnorm), NAME(layernorm), NAME(add), NAME(activate), NAME(delta_step),  \
-     NAME(mamba_step), ATTENTION, NAME(to_half), NAME(argmax), NAME(soft_cap), NAME(exp_shifted), NAME(low_rank), NAME(dot_rows)}
+     NAME(mamba_step), ATTENTION, NAME(to_half), NAME(argmax), NAME(soft_cap), NAME(exp_shifted), NAME(low_rank), NAME(low_rank_part), NAME(low_rank_outputs), NAME(dot_rows)}
 
 /// 127 divided by a smaller maximum is infinite: the codes of such a block of activations are zeros.
 #define CK_SMALLEST 4e-37f

@@ -168,19 +168,21 @@ typedef enum {
 } ck_activation;
 
 /// A product with two low-rank matrices beside a matrix (LoRA, arXiv:2106.09685): y += scale · B · (A · x) for each row.
-/// Both are transposed, in binary16 and padded with zeros: `a` is [columns][rank], `b` is [rank][padded], where rank and `padded` are
-/// multiples of 16.
+/// Both are in binary16, transposed, and padded with zeros to multiples of 16 of the rank and of the outputs: `a` is [columns][rank], `b` is
+/// [outputs / 16][rank][16], so that each is read from its beginning to its end.
 typedef struct {
     const float *x;    ///< [rows][columns]
     float *y;          ///< [rows][ldy]
     const uint16_t *a, *b;
-    int32_t rows, columns, rank, outputs, padded, ldy;
+    int32_t rows, columns, rank, outputs, ldy;
     float scale;
 } ck_low_rank;
 /// The maximum rank.
 enum { CK_MAX_RANK = 256 };
 /// Rows of a low-rank product that are computed together.
 enum { CK_LOW_RANK_ROWS = 16 };
+/// Parts of the columns of a low-rank product, whose sums are added at the end.
+enum { CK_LOW_RANK_PARTS = 4 };
 
 typedef enum { CK_SCALAR, CK_AVX2, CK_AVX512, CK_AMX, CK_NEON } ck_isa;
 
@@ -227,6 +229,10 @@ typedef struct {
     float (*exp_shifted)(const float *x, float max, float inverse_temperature, int32_t n, float *out);
     /// Up to `CK_LOW_RANK_ROWS` rows of a low-rank product.
     void (*low_rank)(const ck_low_rank *term, int32_t row, int32_t rows);
+    /// The same in two steps, for one row: the sums of one part of the columns, `rank` numbers, and then the outputs from `from` to `to`,
+    /// multiples of 16, from the sums of all parts, one after the other. The results have the same bits.
+    void (*low_rank_part)(const ck_low_rank *term, int32_t row, int part, float *sums);
+    void (*low_rank_outputs)(const ck_low_rank *term, int32_t row, const float *sums, int32_t from, int32_t to);
     /// out[row] = the dot product of `query` with each of `count` rows of `n` bytes.
     void (*dot_rows)(const int8_t *rows, size_t count, const int8_t *query, int32_t n, int32_t *out);
 } ck_kernels;

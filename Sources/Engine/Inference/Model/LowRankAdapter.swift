@@ -17,7 +17,7 @@ package final class LowRankAdapter: Sendable {
     private struct Factor: @unchecked Sendable {  // The memory is never written after `init`.
         var a: UnsafePointer<UInt16>
         var b: UnsafePointer<UInt16>
-        var columns, rank, outputs, padded: Int32
+        var columns, rank, outputs: Int32
     }
 
     /// - Parameters:
@@ -54,7 +54,6 @@ package final class LowRankAdapter: Sendable {
         bytes = layout.bytes
         var factors = [Factor?](repeating: nil, count: origins.count)
         for (matrix, origin, columns, rank, aOffset, bOffset) in places {
-            let padded = Self.padded(origin.rowCount)
             let a = memory.pointer(at: aOffset, as: UInt16.self)
             let b = memory.pointer(at: bOffset, as: UInt16.self)
             var first = 0
@@ -68,7 +67,8 @@ package final class LowRankAdapter: Sendable {
                     var output = 0
                     for rows in origin.rows {
                         for row in rows {
-                            b[(first + r) * padded + output] = ck_float_to_half(scale * bValues[row * size.rank + r])
+                            b[output / 16 * 16 * rank + (first + r) * 16 + output % 16] = ck_float_to_half(
+                                scale * bValues[row * size.rank + r])
                             output += 1
                         }
                     }
@@ -77,7 +77,7 @@ package final class LowRankAdapter: Sendable {
             }
             factors[matrix] = Factor(
                 a: UnsafePointer(a), b: UnsafePointer(b), columns: Int32(columns), rank: Int32(rank),
-                outputs: Int32(origin.rowCount), padded: Int32(padded))
+                outputs: Int32(origin.rowCount))
         }
         self.factors = factors
     }
@@ -93,7 +93,7 @@ package final class LowRankAdapter: Sendable {
         guard let factor = factors[product.matrix.index] else { return nil }
         return LowRankProduct(
             x: input.x + firstRow * Int(input.columns), y: product.y + firstRow * Int(product.ldy), a: factor.a, b: factor.b,
-            rows: Int32(rows), columns: factor.columns, rank: factor.rank, outputs: factor.outputs, padded: factor.padded,
+            rows: Int32(rows), columns: factor.columns, rank: factor.rank, outputs: factor.outputs,
             ldy: product.ldy, scale: product.matrix.scale)
     }
 }
