@@ -91,7 +91,7 @@ def llama_answer(llama, task):
             {"id": str(index), "type": "function", "function": call} for index, call in enumerate(made)]})
         messages += [{"role": "tool", "tool_call_id": str(index), "content": outputs.get(call["name"], "There is no such tool.")}
                      for index, call in enumerate(made)]
-    return text
+    return text, every
 
 
 def main():

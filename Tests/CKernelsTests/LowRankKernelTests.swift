@@ -27,9 +27,7 @@ struct LowRankKernelTests {
                                     x: x.baseAddress, y: y.baseAddress, a: a.baseAddress, b: b.baseAddress, rows: Int32(rows),
                                     columns: Int32(columns), rank: Int32(rank), outputs: Int32(outputs),
                                     ldy: Int32(outputs), scale: 0.5)
-                                for range in ranges {
-                                    kernels.pointee.low_rank(&term, Int32(range.lowerBound), Int32(range.count))
-                                }
+                                for range in ranges { add(&term, range) }
                             }
                         }
                     }
@@ -69,5 +67,40 @@ struct LowRankKernelTests {
                 }
             }
         }
+    }
+
+    @Test("low-rank products have the same bits with any number of threads", arguments: [1, 3, 17])
+    func threads(rows: Int) throws {
+        let columns = 67, rank = 16, outputs = 40, terms = 2
+        var random = SeededGenerator(UInt64(rows))
+        let a = (0..<columns * rank).map { _ in ck_float_to_half(random.uniform(-1...1)) }
+        let b = (0..<rank * 48).map { _ in ck_float_to_half(random.uniform(-1...1)) }
+        let x = (0..<rows * columns).map { _ in random.uniform(-1...1) }
+        func result(threads: Int32) throws -> [Float] {
+            let pool = try #require(ck_pool_create(threads))
+            defer { ck_pool_destroy(pool) }
+            var y = [Float](repeating: 0, count: terms * rows * outputs)
+            x.withUnsafeBufferPointer { x in
+                y.withUnsafeMutableBufferPointer { y in
+                    a.withUnsafeBufferPointer { a in
+                        b.withUnsafeBufferPointer { b in
+                            let list = (0..<terms).map { term in
+                                ck_low_rank(
+                                    x: x.baseAddress, y: y.baseAddress.map { $0 + term * rows * outputs }, a: a.baseAddress,
+                                    b: b.baseAddress, rows: Int32(rows), columns: Int32(columns), rank: Int32(rank),
+                                    outputs: Int32(outputs), ldy: Int32(outputs), scale: 0.5)
+                            }
+                            ck_add_low_rank_products(pool, ck_kernels_best(), list, Int32(terms))
+                        }
+                    }
+                }
+            }
+            return y
+        }
+        // With four threads, two products of few rows are divided.
+        let alone = try result(threads: 1)
+        #expect(alone.contains { $0 != 0 })
+        #expect(try result(threads: 4) == alone)
+        #expect(try result(threads: 2) == alone)
     }
 }

@@ -212,7 +212,7 @@ struct AdapterTests {
         let origins = try NeuralModel(file: gguf, pool: WorkerPool(threads: 1)).weights.origins
         let output = try TemporaryFile(Self.adapter().bytes())
         #expect(try LowRankAdapter([AdapterFile(path: output.path)], for: origins, model: gguf) == nil)
-        // Its values have 16 bits in memory, of which 70,000 has none.
+        // Values up to 80,000 are outside the range of binary16.
         let large = try Self.adapter("llama", [("blk.0.attn_q.weight", 64, 64)], rank: 2, seed: 1, factor: 400_000)
         #expect(try LowRankAdapter([large.adapter], for: origins, model: gguf) == nil)
         let high = try Self.adapter("llama", [("blk.0.attn_q.weight", 64, 64)], rank: 257, seed: 1)

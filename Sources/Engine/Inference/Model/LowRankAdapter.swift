@@ -24,7 +24,7 @@ package final class LowRankAdapter: Sendable {
     ///   - origins: where the matrices of the model come from.
     ///   - reserve: receives the bytes of the adapter; nil if nobody counts them.
     /// - Returns: nil if the adapter changes a matrix that is not used in the ordinary way, such as the embeddings, or has a
-    ///   rank above ``EngineLimits/adapterRank`` or values that binary16 has not. Such an adapter must be merged into the weights.
+    ///   rank above ``EngineLimits/adapterRank`` or values outside the range of binary16. Such an adapter must be merged into the weights.
     /// - Throws: ``ModelError`` if the adapter does not fit the model.
     init?(
         _ files: [AdapterFile], for origins: [MatrixOrigin], model: GGUFFile,
