@@ -56,6 +56,30 @@ struct AdapterTrainerTests {
         #expect(try await trainer.train(to: folder.url.appendingPathComponent("b.fmadapter")).divergence == nil)
     }
 
+    @Test("[A10] answers that are kept stay as probable as they are, even where rows teach others")
+    func keepsAnswers() async throws {
+        let (model, folder) = (try Self.model(), try Folder())
+        var options = Self.options(steps: 40)
+        options.keep = 100
+        var losses: [Double] = []
+        for kept in [nil, try Self.rows()] {
+            let trainer = try AdapterTrainer(model: model.path, data: Self.rows(), kept: kept, options: options)
+            let summary = try await trainer.train(to: folder.url.appendingPathComponent("a.fmadapter"))
+            losses += [try #require(summary.validationLossBefore), try #require(summary.validationLoss)]
+        }
+        // What is kept are the very answers that are learned.
+        #expect(losses[0] == losses[2] && losses[1] < 0.8 * losses[0] && losses[3] > 0.95 * losses[0], "\(losses)")
+        options.keep = 0
+        #expect(throws: TrainingError.self) {
+            try AdapterTrainer(model: model.path, data: Self.rows(), kept: Self.rows(), options: options)
+        }
+        options.keep = 1
+        let long = try TrainingData(Data(#"{"text": "\#(String(repeating: "the thing ", count: 99))"}"#.utf8))
+        #expect(throws: TrainingError.self) {
+            try AdapterTrainer(model: model.path, data: Self.rows(), kept: long, options: options)
+        }
+    }
+
     @Test("[A10] the loss falls, and the adapter changes what the engine computes", arguments: [TensorType.f32, .q8_0])
     func learns(type: TensorType) async throws {
         let (model, folder) = (try Self.model(type), try Folder())

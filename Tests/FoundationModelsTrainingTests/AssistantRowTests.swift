@@ -23,6 +23,17 @@ struct AssistantRowTests {
         #expect(found[0].map(\.role) == [.system, .user, .assistant, .user, .assistant])
     }
 
+    @Test("[A10] of a conversation that names turns, only the answers of these are learned") func learnedTurns() throws {
+        func learned(_ turns: String) throws -> [Bool] {
+            let line = #"{"class": "dialog", "instructions": "Be brief.", "turns": [["A", "B"], ["C", "D"]], "learn": \#(turns)}"#
+            guard case .chat(_, _, let isLearned) = try TrainingData(Data(line.utf8)).rows[0].content else { return [] }
+            return isLearned
+        }
+        #expect(try learned("[1]") == [false, false, false, false, true])
+        #expect(try learned("[0, 1]") == [false, false, true, false, true])
+        for wrong in ["[]", "[2]", "[-1]", "1", "[0, \"1\"]"] { #expect(throws: TrainingError.self) { try learned(wrong) } }
+    }
+
     @Test("[A10] a value stands after the schema of its request") func values() throws {
         let found = try messages(
             #"{"class": "value", "language": "en", "prompt": "Ann, 31.", "schema": {"type": "object", "properties": {"name": {"type": "string"}, "town": {"type": ["string", "null"]}}, "required": ["name", "town"]}, "value": {"name": "Ann", "town": null}}"#
@@ -87,7 +98,8 @@ struct AssistantRowTests {
     }
 
     @Test(
-        "[A10] all rows of the default model's data are read", arguments: [("first", 3_000), ("second", 1_400), ("third", 500)])
+        "[A10] all rows of the default model's data are read",
+        arguments: [("first", 3_000), ("second", 1_400), ("third", 500), ("fourth", 500)])
     func data(part: String, conversations: Int) throws {
         let folder = URL(filePath: #filePath).appendingPathComponent("../../../Training/Assistant/\(part)").standardizedFileURL
         let data = try TrainingData(contentsOf: folder)

@@ -76,18 +76,25 @@ public final class AdapterTrainer: Sendable {
     /// The adapter whose values the new one begins with, and the hash of its file.
     let start: AdapterFile?
     let startHash: String?
+    /// Conversations whose answers are to stay as they are, and the hash of their rows.
+    let keptConversations: [TrainingSequence]
+    let keptHash: UInt64?
 
     /// Reads the model and renders all rows.
     ///
     /// - Parameters:
     ///   - name: The name of an installed model, or the path of a GGUF file.
+    ///   - kept: Conversations in which the model's own predictions for what the assistant says are kept (``AdapterOptions/keep``), besides
+    ///     those for texts of other kinds. The best are answers of the model itself, to requests that the adapter is not for: their
+    ///     wording is not learned, only how probable the model finds each token. Rows that are too long are left out.
     ///   - base: The file of an adapter that the new one is used together with, such as the one that was installed with the model; it is
     ///     not changed. The new file names it.
     ///   - start: The file of an adapter of the same matrices and rank, whose values the new one begins with: training goes on with other
     ///     data. Nil to begin with an adapter that changes nothing.
     /// - Throws: ``TrainingError``: for a model that cannot be trained, for rows that cannot be rendered or have nothing to learn.
     public init(
-        model name: String, data: TrainingData, options: AdapterOptions = AdapterOptions(), base: URL? = nil, start: URL? = nil
+        model name: String, data: TrainingData, kept: TrainingData? = nil, options: AdapterOptions = AdapterOptions(),
+        base: URL? = nil, start: URL? = nil
     ) throws(TrainingError) {
         try options.check()
         let model = try FrozenModel(path: ModelStore.path(of: name))
@@ -159,6 +166,18 @@ public final class AdapterTrainer: Sendable {
         self.sequences = sequences
         self.validation = validation
         dataHash = data.hash
+        var keptConversations: [TrainingSequence] = []
+        for row in kept?.rows ?? [] {
+            keptConversations += try encoder.sequences(row).filter { $0.learnedCount > 0 && $0.tokens.count <= length }
+        }
+        if kept != nil, keptConversations.isEmpty || options.keep == 0 {
+            throw .invalidOption(
+                options.keep == 0
+                    ? "Answers are kept only with a factor (--keep) above 0."
+                    : "All rows whose answers are to be kept are longer than \(length) tokens, or have no answer.")
+        }
+        self.keptConversations = keptConversations
+        keptHash = kept?.hash
 
         var chosen = options
         let width = model.shape.width
@@ -178,7 +197,7 @@ public final class AdapterTrainer: Sendable {
         chosen.length = length
         let places = Self.matrices(model, chosen.matrices, layers: chosen.layers)
         let parameters = places.reduce(0) { $0 + chosen.rank * ($1.rows + $1.columns) }
-        let longest = (sequences + validation).reduce(0) { max($0, $1.tokens.count) }
+        let longest = (sequences + validation + keptConversations).reduce(0) { max($0, $1.tokens.count) }
         let budget = options.memory ?? Self.defaultMemory
         // Values, gradients, two moments, the best values; and the vocabulary and the program itself.
         let fixed = 4 * 5 * parameters + Self.programMemory
@@ -197,7 +216,8 @@ public final class AdapterTrainer: Sendable {
         while kept < model.layers.count, memory(kept + 1) <= left { kept += 1 }
         let batch = Batching(rows: rows, keptLayers: kept, usesIntegers: usesIntegers)
         batching = batch
-        let keptTokens = options.keep > 0 ? KeptText.usualTokens : 0
+        let keptTokens =
+            options.keep > 0 ? (keptConversations.isEmpty ? KeptText.usualTokens : KeptText.tokensWithConversations) : 0
         let share = Double(learned) / Double(tokens)
         // Forwards through all layers, and backwards, and a second time forwards if nothing is kept, through those that are trained.
         let layers = Double(model.layers.count)

@@ -36,14 +36,29 @@ struct AssistantRow {
     private func chat() throws(TrainingData.RowError) -> TrainingData.Content {
         var messages: [ChatMessage] = []
         if case .string(let text)? = row["instructions"] { messages.append(ChatMessage(role: .system, content: text)) }
-        for turn in try list(row["turns"], "turns") {
+        var isLearned = messages.map { _ in false }
+        let turns = try list(row["turns"], "turns")
+        let learned = try learnedTurns(of: turns.count)
+        for (index, turn) in turns.enumerated() {
             guard case .array(let pair) = turn, pair.count == 2 else {
                 throw TrainingData.RowError(reason: "a turn is not [user, assistant]")
             }
             messages.append(ChatMessage(role: .user, content: try text(pair[0], "a turn")))
             messages.append(ChatMessage(role: .assistant, content: try text(pair[1], "a turn")))
+            isLearned += [false, learned.contains(index)]
         }
-        return learned(messages)
+        return .chat(messages: messages, tools: [], isLearned: isLearned)
+    }
+
+    /// The turns whose answers are learned: those that the member `learn` counts from 0, or all.
+    private func learnedTurns(of count: Int) throws(TrainingData.RowError) -> Set<Int> {
+        guard let member = row["learn"] else { return Set(0..<count) }
+        let members = try list(member, "learn")
+        let turns = members.compactMap(\.integer)
+        guard !turns.isEmpty, turns.count == members.count, turns.allSatisfy((0..<count).contains) else {
+            throw TrainingData.RowError(reason: "“learn” does not name turns")
+        }
+        return Set(turns)
     }
 
     private func value() throws(TrainingData.RowError) -> TrainingData.Content {

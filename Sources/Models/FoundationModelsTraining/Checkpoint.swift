@@ -13,6 +13,8 @@ struct Checkpoint {
         var base: String?
         /// Of the adapter that the run began with; nil for none.
         var start: String?
+        /// Of the conversations whose answers are kept; nil for none.
+        var kept: UInt64?
         var rows: Int
     }
 

@@ -41,9 +41,9 @@ final class TrainingRun {
         let steps = options.steps ?? 1
         let identity = Checkpoint.Identity(
             options: options, data: trainer.dataHash, model: trainer.fingerprint, base: trainer.baseHash,
-            start: trainer.startHash, rows: trainer.sequences.count)
+            start: trainer.startHash, kept: trainer.keptHash, rows: trainer.sequences.count)
         if options.keep > 0 {
-            kept = try KeptText(trainer.encoder, pass, isCancelled: isCancelled)
+            kept = KeptText(trainer.encoder, conversations: trainer.keptConversations, maximumRows: pass.maximumRows)
         }
         if resumes, let saved = try checkpoint.read(identity, factors) {
             state = saved.state
@@ -128,17 +128,17 @@ final class TrainingRun {
         }
         loss /= Double(divisor)
         var divergence: Double?
-        if let part = kept?.part(of: state.step) {
-            let count = Double(part.batch.targets.count)
-            do {
+        do {
+            if let part = try kept?.batch(of: state.step, pass, isCancelled: isCancelled) {
+                let count = Double(part.batch.targets.count)
                 let result = try pass.run(
                     part.batch, divisor: count / options.keep, expected: part.predictions, isCancelled: isCancelled)
                 divergence = result.loss / count
-            } catch {
-                if error == .cancelled { return nil }
-                throw error
+                tokens += part.batch.tokens.count
             }
-            tokens += part.batch.tokens.count
+        } catch {
+            if error == .cancelled { return nil }
+            throw error
         }
         let norm = factors.gradientNorm
         let factor = options.clip > 0 && norm > options.clip ? Float(options.clip / norm) : 1

@@ -18,7 +18,9 @@ extension Adapter {
                   {"text": "…"}
 
                 System messages, tools, calls and their results are learned as requests have them. What the assistant says is \
-                learned, with the end of its turn. 60 good rows teach a format; a few hundred teach a task.
+                learned, with the end of its turn. 60 good rows teach a format; a few hundred teach a task. With --keep-answers, \
+                a file of such rows with the model's own answers (“fm adapter distill”), requests that are not the task are answered \
+                as before.
 
                 A tenth of the rows is not learned: the loss of these rows tells when to stop. A run that was interrupted goes on \
                 with --resume; Ctrl-C stops after writing a checkpoint.
@@ -45,6 +47,11 @@ extension Adapter {
         @Option(help: "The maximum norm of a step's gradient; 0 for none.") var clip = 1.0
         @Option(help: "How much the model's predictions for texts of other kinds are kept; 0 for not.")
         var keep = AdapterOptions().keep
+        @Option(
+            help: ArgumentHelp(
+                "Conversations in which the model's predictions are kept too: its own answers to requests that are not the task.",
+                valueName: "file"))
+        var keepAnswers: String?
         @Option(help: "The seed of the order of rows and of the first values.") var seed: UInt64 = 1
         @Option(help: "Memory in MB beyond the model's file (default: 6144, or less if less is free).") var memory: Int?
         @Option(
@@ -126,7 +133,8 @@ extension Adapter {
             if preview { return try TrainingPreview(model: path, rows).show() }
             let base = try basePath(path)
             let trainer = try AdapterTrainer(
-                model: path, data: rows, options: options, base: base.map { URL(filePath: $0) },
+                model: path, data: rows, kept: keepAnswers.map { try TrainingData(contentsOf: URL(filePath: $0)) },
+                options: options, base: base.map { URL(filePath: $0) },
                 start: start.map { URL(filePath: try Adapter.file(named: $0)) })
             if out == nil {
                 try FileManager.default.createDirectory(at: ModelStore.adapterDirectory, withIntermediateDirectories: true)

@@ -1,8 +1,9 @@
 internal import Foundation
 internal import Inference
 
-/// Texts that have nothing to do with the task, with the model's own predictions for them. A step that also learns these predictions
-/// changes the model for the task and little else (learning without forgetting, arXiv:1606.09282).
+/// Texts that have nothing to do with the task and conversations whose answers are to stay as they are, with the model's own predictions
+/// for them. A step that also learns these predictions changes the model for the task and little else (learning without forgetting,
+/// arXiv:1606.09282).
 package struct KeptText {
     /// The most likely tokens after each token of a batch, and their probabilities, both `[targets][likely]`.
     package struct Predictions {
@@ -11,28 +12,49 @@ package struct KeptText {
         var probabilities: [Float] = []
     }
 
-    private let parts: [(batch: TrainingBatch, predictions: Predictions)]
-    /// The mean number of tokens of a part.
+    private let batches: [TrainingBatch]
+    /// Of the batches that were asked for.
+    private var predictions: [Int: Predictions] = [:]
+    /// The mean number of tokens of a text.
     static let usualTokens = 180
-    /// The longest part in tokens.
+    /// The longest text in tokens.
     private static let maximumTokens = 256
+    /// The tokens of a batch's text and conversations together, which a longer conversation may exceed.
+    static let tokensWithConversations = 768
     private static let likelyTokens = 64
 
-    /// Computes the predictions of the model without the adapter.
-    init(_ encoder: SequenceEncoder, _ pass: GradientPass, isCancelled: () -> Bool) throws(TrainingError) {
-        var parts: [(batch: TrainingBatch, predictions: Predictions)] = []
-        for text in PlainText.parts {
-            let tokens = encoder.tokens(of: text).prefix(min(Self.maximumTokens, pass.maximumRows))
-            guard tokens.count > 1 else { continue }
+    /// A batch for each text; with conversations, as many batches as it takes to hold them, each with the next of the texts.
+    ///
+    /// - Parameter conversations: none with more than `maximumRows` tokens.
+    init(_ encoder: SequenceEncoder, conversations: [TrainingSequence], maximumRows: Int) {
+        let texts = PlainText.parts.map { Array(encoder.tokens(of: $0).prefix(min(Self.maximumTokens, maximumRows))) }
+            .filter { $0.count > 1 }
+        var batches: [TrainingBatch] = []
+        func begin(rows: Int) {
             var batch = TrainingBatch()
-            batch.add(Array(tokens), isLearned: [Bool](repeating: true, count: tokens.count))
-            parts.append((batch, try pass.predictions(batch, likely: Self.likelyTokens, isCancelled: isCancelled)))
+            let text = texts.isEmpty ? [] : texts[batches.count % texts.count]
+            if !text.isEmpty, text.count <= rows { batch.add(text, isLearned: [Bool](repeating: true, count: text.count)) }
+            batches.append(batch)
         }
-        self.parts = parts
+        let limit = min(maximumRows, Self.tokensWithConversations)
+        for conversation in conversations {
+            let count = conversation.tokens.count
+            if batches.isEmpty || batches[batches.count - 1].tokens.count + count > limit { begin(rows: maximumRows - count) }
+            batches[batches.count - 1].add(conversation)
+        }
+        if batches.isEmpty { for _ in texts { begin(rows: maximumRows) } }
+        self.batches = batches
     }
 
-    /// The part that a step learns; nil if the model has no token for any text.
-    func part(of step: Int) -> (batch: TrainingBatch, predictions: Predictions)? {
-        parts.isEmpty ? nil : parts[step % parts.count]
+    /// The batch that a step learns, with the predictions of the model without the adapter; nil if the model has no token for any text.
+    mutating func batch(
+        of step: Int, _ pass: GradientPass, isCancelled: () -> Bool
+    ) throws(TrainingError) -> (batch: TrainingBatch, predictions: Predictions)? {
+        guard !batches.isEmpty else { return nil }
+        let index = step % batches.count
+        if let known = predictions[index] { return (batches[index], known) }
+        let found = try pass.predictions(batches[index], likely: Self.likelyTokens, isCancelled: isCancelled)
+        predictions[index] = found
+        return (batches[index], found)
     }
 }
