@@ -69,15 +69,40 @@ struct AdapterTrainerTests {
         }
         // What is kept are the very answers that are learned.
         #expect(losses[0] == losses[2] && losses[1] < 0.8 * losses[0] && losses[3] > 0.95 * losses[0], "\(losses)")
-        options.keep = 0
-        #expect(throws: TrainingError.self) {
-            try AdapterTrainer(model: model.path, data: Self.rows(), kept: Self.rows(), options: options)
+        func isRefused(_ kept: TrainingData, keep: Double, _ reason: String) -> Bool {
+            options.keep = keep
+            let error = #expect(throws: TrainingError.self) {
+                try AdapterTrainer(model: model.path, data: Self.rows(), kept: kept, options: options)
+            }
+            return error.map { "\($0)".contains(reason) } == true
         }
-        options.keep = 1
+        #expect(isRefused(try Self.rows(), keep: 0, "factor"))
         let long = try TrainingData(Data(#"{"text": "\#(String(repeating: "the thing ", count: 99))"}"#.utf8))
-        #expect(throws: TrainingError.self) {
-            try AdapterTrainer(model: model.path, data: Self.rows(), kept: long, options: options)
+        #expect(isRefused(long, keep: 1, "longer than 64 tokens"))
+    }
+
+    @Test("[A10] what is kept are the predictions with the adapter below, whenever a step needs them") func keepsTheAdapterBelow()
+        async throws
+    {
+        let (model, folder) = (try Self.model(), try Folder())
+        let below = folder.url.appendingPathComponent("below.fmadapter")
+        try await AdapterTrainer(model: model.path, data: Self.rows(), options: Self.options(steps: 60)).train(to: below)
+        var options = Self.options(steps: 12)
+        // Nothing is learned: then nothing diverges, in any step, from what is kept.
+        options.rate = 1e-12
+        let still = try AdapterTrainer(model: model.path, data: Self.rows(), kept: Self.rows(), options: options, base: below)
+        let divergence = try await still.train(to: folder.url.appendingPathComponent("a.fmadapter")).divergence
+        #expect(try #require(divergence) < 1e-4)
+        // Much is learned, with other answers: each step has other rows that are kept, and sees how far they are from the adapter below.
+        options.rate = 3e-2
+        let others = try TrainingData(
+            Data((0..<40).map { "{\"prompt\": \"the \($0)\", \"completion\": \"her on her on\"}" }.joined(separator: "\n").utf8))
+        let moving = try AdapterTrainer(model: model.path, data: others, kept: Self.rows(400), options: options, base: below)
+        let found = Mutex<[Double]>([])
+        try await moving.train(to: folder.url.appendingPathComponent("b.fmadapter")) { progress in
+            found.withLock { $0.append(progress.divergence ?? 0) }
         }
+        #expect(found.withLock { $0.first ?? 1 } < 1e-4 && found.withLock { $0.last ?? 0 } > 1e-2, "\(found.withLock { $0 })")
     }
 
     @Test("[A10] the loss falls, and the adapter changes what the engine computes", arguments: [TensorType.f32, .q8_0])

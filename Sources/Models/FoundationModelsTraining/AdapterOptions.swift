@@ -33,8 +33,8 @@ public struct AdapterOptions: Sendable, Codable, Equatable {
     public var validationShare = 0.1
     /// Training ends after this many epochs in which the loss of these rows did not fall; the adapter with the smallest is kept. 0 for never.
     public var patience = 2
-    /// How much the model's predictions for texts of other kinds are kept: the factor of the divergence from them in the loss. 0 for not,
-    /// which saves a tenth of the time.
+    /// How much the model's predictions for texts of other kinds, and for answers that are to be kept, count: the factor of the divergence
+    /// from them in the loss. 0 for not, which saves a tenth of the time; more with answers.
     public var keep = 2.0
     public var seed: UInt64 = 1
     public var matrices = Matrices.all

@@ -53,7 +53,8 @@ public final class AdapterTrainer: Sendable {
         public var validationAccuracy: Double?
         public var rate: Double
         public var gradientNorm: Double
-        /// How far the predictions for texts of other kinds were from the model's, as Kullback-Leibler divergence in nats per token.
+        /// How far the predictions for texts of other kinds, and for answers that are kept, were from those without the adapter, as
+        /// Kullback-Leibler divergence in nats per token.
         public var divergence: Double?
         /// Tokens per second since the run began, and estimated seconds that are left.
         public var tokensPerSecond: Double
@@ -85,8 +86,9 @@ public final class AdapterTrainer: Sendable {
     /// - Parameters:
     ///   - name: The name of an installed model, or the path of a GGUF file.
     ///   - kept: Conversations in which the model's own predictions for what the assistant says are kept (``AdapterOptions/keep``), besides
-    ///     those for texts of other kinds. The best are answers of the model itself, to requests that the adapter is not for: their
-    ///     wording is not learned, only how probable the model finds each token. Rows that are too long are left out.
+    ///     those for texts of other kinds. The best are answers of the model itself, with the adapter `base` if there is one, to requests
+    ///     that the new adapter is not for: their wording is not learned, only how probable the model finds each token. Each step has
+    ///     some 500 tokens of them, in the order of the rows. Rows that are too long are left out.
     ///   - base: The file of an adapter that the new one is used together with, such as the one that was installed with the model; it is
     ///     not changed. The new file names it.
     ///   - start: The file of an adapter of the same matrices and rank, whose values the new one begins with: training goes on with other
@@ -168,7 +170,9 @@ public final class AdapterTrainer: Sendable {
         dataHash = data.hash
         var keptConversations: [TrainingSequence] = []
         for row in kept?.rows ?? [] {
-            keptConversations += try encoder.sequences(row).filter { $0.learnedCount > 0 && $0.tokens.count <= length }
+            do throws(TrainingError) {
+                keptConversations += try encoder.sequences(row).filter { $0.learnedCount > 0 && $0.tokens.count <= length }
+            } catch { throw error.ofKeptAnswers }
         }
         if kept != nil, keptConversations.isEmpty || options.keep == 0 {
             throw .invalidOption(
@@ -212,17 +216,19 @@ public final class AdapterTrainer: Sendable {
         let integers = GradientPass.integerBytes(model)
         let usesIntegers = chosen.integers && integers > 0 && memory(0) + integers <= budget
         let left = usesIntegers ? budget - integers : budget
-        var kept = 0
-        while kept < model.layers.count, memory(kept + 1) <= left { kept += 1 }
-        let batch = Batching(rows: rows, keptLayers: kept, usesIntegers: usesIntegers)
+        var keptLayers = 0
+        while keptLayers < model.layers.count, memory(keptLayers + 1) <= left { keptLayers += 1 }
+        let batch = Batching(rows: rows, keptLayers: keptLayers, usesIntegers: usesIntegers)
         batching = batch
         let keptTokens =
-            options.keep > 0 ? (keptConversations.isEmpty ? KeptText.usualTokens : KeptText.tokensWithConversations) : 0
+            // With conversations, the model's own predictions are computed in most steps too: forwards, a third of the work.
+            options.keep == 0
+            ? 0 : keptConversations.isEmpty ? KeptText.usualTokens : min(rows, KeptText.tokensWithConversations) * 4 / 3
         let share = Double(learned) / Double(tokens)
         // Forwards through all layers, and backwards, and a second time forwards if nothing is kept, through those that are trained.
         let layers = Double(model.layers.count)
         let trained = Double(min(model.layers.count, chosen.layers ?? model.layers.count))
-        let passes = 2 + (2 * trained + 2 * max(0, trained - Double(kept))) / layers
+        let passes = 2 + (2 * trained + 2 * max(0, trained - Double(keptLayers))) / layers
         let operations = passes * Double(layerWeights) + 4 * share * Double(headWeights)
         let pool: WorkerPool
         do { pool = try WorkerPool.shared() } catch { throw .outOfMemory(bytes: 4096) }
@@ -238,7 +244,7 @@ public final class AdapterTrainer: Sendable {
             modelPath: model.file.path, modelName: model.shape.name, rows: sequences.count, validationRows: validation.count,
             tooLong: tooLong, tokens: tokens, learnedTokens: learned, steps: steps, epochs: chosen.epochs ?? 1,
             stepTokens: chosen.stepTokens ?? 1, rate: chosen.rate ?? 0, parameters: parameters,
-            memory: memory(kept) + (usesIntegers ? integers : 0),
+            memory: memory(keptLayers) + (usesIntegers ? integers : 0),
             tokensPerSecond: speed,
             seconds: Double(steps) * (Double(tokens) / Double(stepsPerEpoch) + Double(keptTokens)) / max(1, speed))
     }

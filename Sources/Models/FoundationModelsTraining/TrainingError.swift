@@ -54,6 +54,17 @@ public enum TrainingError: Error, Equatable, LocalizedError {
     }
 }
 
+extension TrainingError {
+    /// The same error, of a row whose answer is to be kept.
+    package var ofKeptAnswers: TrainingError {
+        if case .invalidData(let line, let reason) = self {
+            .noData("Line \(line) of the answers to keep: \(reason).")
+        } else {
+            self
+        }
+    }
+}
+
 extension FileWriter {
     static func write(_ data: Data, to url: URL) throws(TrainingError) {
         do { try write(data, to: url.path) } catch { throw .cannotWrite(path: error.path, reason: error.reason) }

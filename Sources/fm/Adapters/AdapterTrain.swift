@@ -94,7 +94,9 @@ extension Adapter {
         private func checkFiles(_ path: String) throws {
             if preview { return }
             let url = outputURL
-            for (input, name) in [(data, "the data"), (path, "the model")]
+            let inputs =
+                [(data, "the data"), (path, "the model")] + (keepAnswers.map { [($0, "the file of answers to keep")] } ?? [])
+            for (input, name) in inputs
             where FileIdentity(input) != nil && FileIdentity(input) == FileIdentity(url.path) {
                 throw ValidationError("\(url.path) is \(name): write to another file.")
             }
@@ -120,6 +122,13 @@ extension Adapter {
             }
         }
 
+        private func readKeptAnswers() throws(TrainingError) -> TrainingData? {
+            guard let keepAnswers else { return nil }
+            do throws(TrainingError) { return try TrainingData(contentsOf: URL(filePath: keepAnswers)) } catch {
+                throw error.ofKeptAnswers
+            }
+        }
+
         /// The adapter below the new one; nil for none.
         private func basePath(_ model: String) throws -> String? {
             if let base { return base == "none" ? nil : try Adapter.file(named: base) }
@@ -133,8 +142,7 @@ extension Adapter {
             if preview { return try TrainingPreview(model: path, rows).show() }
             let base = try basePath(path)
             let trainer = try AdapterTrainer(
-                model: path, data: rows, kept: keepAnswers.map { try TrainingData(contentsOf: URL(filePath: $0)) },
-                options: options, base: base.map { URL(filePath: $0) },
+                model: path, data: rows, kept: try readKeptAnswers(), options: options, base: base.map { URL(filePath: $0) },
                 start: start.map { URL(filePath: try Adapter.file(named: $0)) })
             if out == nil {
                 try FileManager.default.createDirectory(at: ModelStore.adapterDirectory, withIntermediateDirectories: true)

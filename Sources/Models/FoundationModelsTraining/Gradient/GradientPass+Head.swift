@@ -38,12 +38,11 @@ extension GradientPass {
         }
     }
 
-    /// The probabilities of the most likely tokens after each target's row, without the adapter that is trained: before the first step, with
-    /// the one below it.
+    /// The probabilities of the most likely tokens after each target's row, without the adapter that is trained, but with the one below it.
     func predictions(
         _ batch: TrainingBatch, likely: Int, isCancelled: () -> Bool
     ) throws(TrainingError) -> KeptText.Predictions {
-        isBase = !factors.hasBase
+        isBase = true
         defer { isBase = false }
         try forward(batch, isCancelled)
         let vocabulary = model.shape.vocabularySize

@@ -87,12 +87,11 @@ extension GradientPass {
                 products.append(
                     product(projection.matrix, transposed: false, operand, y + projection.offset, stride: stride, adds: false))
             }
-            if !isBase, let place = factors.places[projection.matrix.name] {
+            if let (place, rank) = place(projection) {
                 products.append(
                     product(
-                        factors.values.pointer + place.offset, rows: place.rank, columns: place.columns, transposed: false,
-                        operand,
-                        low.pointer, stride: place.rank, adds: false))
+                        factors.values.pointer + place.offset, rows: rank, columns: place.columns, transposed: false, operand,
+                        low.pointer, stride: rank, adds: false))
             }
         }
         multiply(products)
@@ -104,14 +103,22 @@ extension GradientPass {
                     for column in bias.indices { out[column] += bias[column] }
                 }
             }
-            guard !isBase, let place = factors.places[projection.matrix.name] else { continue }
-            let operand = pack(low.pointer, stride: place.rank, count: rows, k: place.rank, in: work.small)
+            guard let (place, rank) = place(projection) else { continue }
+            let operand = pack(low.pointer, stride: rank, count: rows, k: rank, in: work.small)
             multiply([
                 product(
-                    factors.values.pointer + place.bOffset, rows: place.rank, columns: place.rows, transposed: true, operand,
+                    factors.values.pointer + place.bOffset, rows: rank, columns: place.rows, transposed: true, operand,
                     y + projection.offset, stride: stride, scale: factors.scale * projection.matrix.scale, adds: true)
             ])
         }
+    }
+
+    /// The factors of a matrix and how many of their rows count now; nil if none.
+    private func place(_ projection: FrozenModel.Projection) -> (place: LowRankFactors.Place, rank: Int)? {
+        guard let place = factors.places[projection.matrix.name] else { return nil }
+        // The frozen rows come first.
+        let rank = isBase ? place.frozen : place.rank
+        return rank > 0 ? (place, rank) : nil
     }
 
     /// The gradient of ``apply``: of the factors, and of the input, which is overwritten.

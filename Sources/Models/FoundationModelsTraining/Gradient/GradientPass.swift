@@ -34,7 +34,7 @@ package final class GradientPass: @unchecked Sendable {  // Used by one thread a
 
     /// The number of targets whose logits are in memory at the same time.
     let headChunk: Int
-    /// Whether the factors are left out: then layers compute what the model alone computes.
+    /// Whether the factors that are trained are left out: then layers compute what the model computes with the adapter below, if any.
     var isBase = false
 
     /// A multiple of the 12 rows of a panel, about 128 MB: with few rows, decoding the matrix of the head takes longer than the products.

@@ -13,13 +13,14 @@ package struct KeptText {
     }
 
     private let batches: [TrainingBatch]
-    /// Of the batches that were asked for.
+    /// Of the first batches that were asked for; of later ones, they are computed again each time.
     private var predictions: [Int: Predictions] = [:]
+    private static let maximumPredictions = 64
     /// The mean number of tokens of a text.
     static let usualTokens = 180
     /// The longest text in tokens.
     private static let maximumTokens = 256
-    /// The tokens of a batch's text and conversations together, which a longer conversation may exceed.
+    /// The tokens of a batch's text and conversations together. A text and one longer conversation may have more.
     static let tokensWithConversations = 768
     private static let likelyTokens = 64
 
@@ -27,13 +28,13 @@ package struct KeptText {
     ///
     /// - Parameter conversations: none with more than `maximumRows` tokens.
     init(_ encoder: SequenceEncoder, conversations: [TrainingSequence], maximumRows: Int) {
-        let texts = PlainText.parts.map { Array(encoder.tokens(of: $0).prefix(min(Self.maximumTokens, maximumRows))) }
+        let texts = PlainText.parts.map { encoder.tokens(of: $0).prefix(Self.maximumTokens) }
             .filter { $0.count > 1 }
         var batches: [TrainingBatch] = []
         func begin(rows: Int) {
             var batch = TrainingBatch()
-            let text = texts.isEmpty ? [] : texts[batches.count % texts.count]
-            if !text.isEmpty, text.count <= rows { batch.add(text, isLearned: [Bool](repeating: true, count: text.count)) }
+            let text = texts.isEmpty ? [] : Array(texts[batches.count % texts.count].prefix(rows))
+            if text.count > 1 { batch.add(text, isLearned: [Bool](repeating: true, count: text.count)) }
             batches.append(batch)
         }
         let limit = min(maximumRows, Self.tokensWithConversations)
@@ -46,7 +47,7 @@ package struct KeptText {
         self.batches = batches
     }
 
-    /// The batch that a step learns, with the predictions of the model without the adapter; nil if the model has no token for any text.
+    /// The batch that a step learns, with the predictions of the model without the adapter that is trained; nil if the model has no token for any text.
     mutating func batch(
         of step: Int, _ pass: GradientPass, isCancelled: () -> Bool
     ) throws(TrainingError) -> (batch: TrainingBatch, predictions: Predictions)? {
@@ -54,7 +55,7 @@ package struct KeptText {
         let index = step % batches.count
         if let known = predictions[index] { return (batches[index], known) }
         let found = try pass.predictions(batches[index], likely: Self.likelyTokens, isCancelled: isCancelled)
-        predictions[index] = found
+        if predictions.count < Self.maximumPredictions { predictions[index] = found }
         return (batches[index], found)
     }
 }
