@@ -38,6 +38,7 @@ let package = Package(
         .library(name: "FoundationModelsTesting", targets: ["FoundationModelsTesting"]),
         .library(name: "FoundationModelsInstallation", targets: ["FoundationModelsInstallation"]),
         .library(name: "FoundationModelsPostgreSQL", targets: ["FoundationModelsPostgreSQL"]),
+        .library(name: "FoundationModelsServer", targets: ["FoundationModelsServer"]),
         .library(name: "Playgrounds", targets: ["Playgrounds"]),
         .executable(name: "fm", targets: ["fm"]),
     ],
@@ -51,11 +52,14 @@ let package = Package(
     dependencies: [
         .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.2"),
         .package(url: "https://github.com/apple/swift-distributed-tracing", from: "1.7.3"),
+        .package(url: "https://github.com/apple/swift-http-types", from: "1.8.0"),
         .package(url: "https://github.com/apple/swift-log", from: "1.6.0"),
         .package(url: "https://github.com/apple/swift-metrics", from: "2.5.0"),
         .package(url: "https://github.com/apple/swift-nio", from: "2.101.2"),
         .package(url: "https://github.com/groue/GRDB.swift", from: "7.10.0"),
+        .package(url: "https://github.com/hummingbird-project/hummingbird", from: "2.28.1", traits: []),
         .package(url: "https://github.com/swift-server/async-http-client", from: "1.37.0"),
+        .package(url: "https://github.com/swift-server/swift-service-lifecycle", from: "2.13.0"),
         .package(url: "https://github.com/swiftlang/swift-subprocess", from: "1.0.0"),
         .package(url: "https://github.com/swiftlang/swift-syntax", swiftSyntax),
     ],
@@ -207,15 +211,32 @@ let package = Package(
                 .product(name: "GRDB", package: "GRDB.swift"),
             ],
             swiftSettings: settings),
+        // Models behind HTTP, as the clients of other servers expect them.
+        .target(
+            name: "FoundationModelsServer",
+            dependencies: [
+                "CZlib", "Embeddings", "Waiting", "Files", "FoundationModels", "Grammar", "Inference", "InstalledModels", "JSON",
+                "ModelPrompts",
+                "ProcessSettings", "SHA256",
+                .product(name: "Hummingbird", package: "hummingbird"),
+                .product(name: "Logging", package: "swift-log"), .product(name: "CoreMetrics", package: "swift-metrics"),
+                .product(name: "Metrics", package: "swift-metrics"), .product(name: "NIOCore", package: "swift-nio"),
+                .product(name: "HTTPTypes", package: "swift-http-types"),
+                .product(name: "ServiceLifecycle", package: "swift-service-lifecycle"),
+            ],
+            swiftSettings: settings),
         .executableTarget(
             name: "fm",
             dependencies: [
-                "FoundationModelsInstallation", "ProcessSettings", "Reports",
+                "FoundationModelsServer", "FoundationModelsInstallation", "ProcessSettings", "Reports",
                 .product(name: "Subprocess", package: "swift-subprocess"),
                 "Waiting", "ContextKit", "Embeddings", "EvaluationCore", "Files", "FoundationModels", "FoundationModelsGGUF",
                 "FoundationModelsTraining", "Grammar", "Inference", "JSON", "InstalledModels", "ModelPrompts", "ModelTools",
                 "Retrieval", "Safety", "TextClassification", "TextSearch",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
+                .product(name: "Logging", package: "swift-log"), .product(name: "Metrics", package: "swift-metrics"),
+                .product(name: "ServiceLifecycle", package: "swift-service-lifecycle"),
+                .product(name: "UnixSignals", package: "swift-service-lifecycle"),
             ],
             resources: [.embedInCode("Data/safety.jsonl")], swiftSettings: settings),
         .executableTarget(
@@ -425,7 +446,8 @@ let folders = [
     ],
     // What apps build with models, and Apple has no name for.
     "Apps": [
-        "CPostgreSQL", "ContextKit", "Embeddings", "FoundationModelsPostgreSQL", "Retrieval", "Safety", "TextClassification",
+        "CPostgreSQL", "ContextKit", "Embeddings", "FoundationModelsPostgreSQL", "FoundationModelsServer", "Retrieval", "Safety",
+        "TextClassification",
     ],
     // For this package alone: tokens from prompts, under constraints; model files.
     "Engine": ["CKernels", "Grammar", "Inference", "InstalledModels", "ModelTools"],

@@ -80,7 +80,7 @@ struct FM: AsyncParsableCommand {
             Respond.self, Chat.self, Available.self, Tokens.self, CountTokens.self, Trace.self, Schema.self, Model.self,
             Adapter.self, Classify.self,
             Embed.self, Index.self, Search.self,
-            Ask.self, Read.self, Eval.self, Feedback.self, Play.self, Bench.self, States.self,
+            Ask.self, Read.self, Eval.self, Feedback.self, Play.self, Serve.self, Bench.self, States.self,
         ],
         defaultSubcommand: Respond.self)
 }

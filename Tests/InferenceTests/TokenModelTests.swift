@@ -14,6 +14,7 @@ private final class TableMemory: SequenceMemory {
     let adapter: LowRankAdapter?
     let isRecurrent = false
     var registration: Int?
+    var domain: UInt64 = 0
     private(set) var reserved = 0
 
     init(capacity: Int, format: CacheFormat, adapter: LowRankAdapter?) {

@@ -19,6 +19,8 @@ public enum Setting: String, CaseIterable, Sendable {
     // Records of requests.
     case trace = "FM_TRACE"
     case traceText = "FM_TRACE_TEXT"
+    // The server.
+    case serverKey = "FM_SERVER_KEY"
     // Folders.
     case package = "FM_PACKAGE"
     case cacheFolder = "XDG_CACHE_HOME"
@@ -47,6 +49,7 @@ public enum Setting: String, CaseIterable, Sendable {
         case .loops: "1 lets answers repeat themselves endlessly"
         case .trace: "the file that records requests, for “fm trace”"
         case .traceText: "1 records prompts and responses too"
+        case .serverKey: "a key that clients of “fm serve” need"
         case .package: "the folder of this package, for “fm play FILE.swift”"
         case .cacheFolder: "the folder of what can be made again: packed weights"
         case .dataFolder: "the folder of models, adapters and conversations"

@@ -75,7 +75,7 @@ extension GeneratedContent {
         }
     }
 
-    init(_ json: JSONValue) {
+    package init(_ json: JSONValue) {
         let storage: Storage =
             switch json {
             case .null: .null

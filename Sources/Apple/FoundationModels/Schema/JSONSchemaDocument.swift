@@ -13,6 +13,9 @@ extension GenerationSchema {
         self.init(node: .document(jsonSchema.withMemberOrder))
     }
 
+    /// A schema that the caller has checked.
+    package init(checked jsonSchema: JSONValue) { self.init(node: .document(jsonSchema.withMemberOrder)) }
+
     /// Whether the schema is a JSON Schema that is kept as it is.
     package var isDocument: Bool { if case .document = root { true } else { false } }
 

@@ -1,4 +1,4 @@
-internal import Inference
+package import Inference
 internal import JSON
 
 extension Transcript.ToolDefinition {
@@ -10,7 +10,7 @@ extension Transcript.ToolDefinition {
 
 extension ChatTool {
     /// A tool with the schema that constrains its calls, and with a simplified schema for the prompt.
-    init(_ definition: Transcript.ToolDefinition) {
+    package init(_ definition: Transcript.ToolDefinition) {
         self.init(
             name: definition.name, description: definition.description,
             parameters: Self.arguments(definition.parameters.grammarDocument.json),

@@ -1,5 +1,5 @@
 internal import Foundation
-internal import Inference
+package import Inference
 internal import InstalledModels
 internal import Synchronization
 
@@ -29,7 +29,7 @@ extension LocalModel {
     }
 
     /// Whether requests use no other adapter than the model's for general use, if there is one.
-    var isForGeneralUse: Bool { adapter == nil && !isTagging }
+    package var isForGeneralUse: Bool { adapter == nil && !isTagging }
 
     /// Whether selected adapters were trained on top of another one, by path, with the identities of the files.
     private static let bases = Mutex<[String: (identity: UInt64, hasBase: Bool)]>([:])
@@ -48,7 +48,7 @@ extension LocalModel {
     ///
     /// - Parameter isPrewarm: whether loading goes on if the task is cancelled.
     /// - Throws: ``SystemLanguageModel/Error/assetsUnavailable(_:)`` if there is no usable file, or `CancellationError`.
-    func lease(isPrewarm: Bool = false) async throws -> ModelLease<LoadedModel> {
+    package func lease(isPrewarm: Bool = false) async throws -> ModelLease<LoadedModel> {
         let adapters = try adapterPaths
         if Self.merged.withLock({ $0.contains([path] + adapters) }) {
             return try await lease(merging: adapters.last, isPrewarm)
@@ -87,7 +87,7 @@ extension LocalModel {
     private static let merged = Mutex<Set<[String]>>([])
 
     /// The adapters to use beside the weights of a model that ``lease(isPrewarm:)`` returned; nil if there are none.
-    func adapter(for model: LoadedModel) async throws -> LowRankAdapter? { try await adapter(adapterPaths, for: model) }
+    package func adapter(for model: LoadedModel) async throws -> LowRankAdapter? { try await adapter(adapterPaths, for: model) }
 
     private func adapter(_ paths: [String], for model: LoadedModel) async throws -> LowRankAdapter? {
         guard !model.hasMergedAdapter, !paths.isEmpty else { return nil }

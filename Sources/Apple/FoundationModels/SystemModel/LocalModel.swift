@@ -1,5 +1,5 @@
 package import Foundation
-internal import Inference
+package import Inference
 internal import InstalledModels
 internal import ModelPrompts
 internal import ProcessSettings
@@ -23,7 +23,7 @@ package struct LocalModel: Hashable, Sendable {
     /// Whether tool calls end after rounds with identical calls and outputs; nil if the defaults of the model decide.
     package var repetitionOption: Bool?
     /// The format of keys and values in the KV cache.
-    let cacheFormat: CacheFormat
+    package let cacheFormat: CacheFormat
     /// Whether generation stops when the response repeats itself endlessly. `FM_LOOPS=1` disables this.
     package var detectsLoops: Bool
 

@@ -58,19 +58,8 @@ struct RequestPlan {
 
     /// The tools with the tokens of the prompts that belong to them.
     func turnTools(_ model: LoadedModel) throws -> TurnTools {
-        guard let choice else { return tools }
         var tools = tools
-        if choice.recipients.count == 1 {
-            tools.recipients = choice.recipients.map { TurnRecipient(tool: $0.tool.map { ChatTool($0) }, prompt: []) }
-            return tools
-        }
-        // Of a message that is longer than a batch, only the beginning counts.
-        tools.message = Array(model.tokenizer.encode(choice.message).prefix(EngineLimits.passTokens - 1))
-        tools.recipients = try choice.recipients.map { recipient in
-            let prompt = model.tokenizer.encode(try choice.prompt(for: recipient, model.template))
-            if prompt.isEmpty { throw GenerationFailure.emptyPrompt }
-            return TurnRecipient(tool: recipient.tool.map { ChatTool($0) }, prompt: prompt)
-        }
+        try choice?.add(to: &tools, model)
         return tools
     }
 

@@ -1,10 +1,10 @@
 internal import Foundation
-internal import Inference
+package import Inference
 internal import ModelPrompts
 
 /// The tools for which a message may be, with the introduction of each, for models that were not trained to call tools: see
 /// `TurnPlan+Recipients.swift`.
-struct ToolChoice {
+package struct ToolChoice {
     /// A possible recipient of the message; a nil tool means an assistant without tools.
     struct Recipient {
         let tool: Transcript.ToolDefinition?
@@ -18,7 +18,7 @@ struct ToolChoice {
 
     /// - Parameter allowsResponse: Whether a response without a tool call is a choice.
     /// - Returns: Nil if there is nothing to choose from: all tools have been called for this message.
-    init?(transcript: Transcript, tools: [Transcript.ToolDefinition], allowsResponse: Bool) {
+    package init?(transcript: Transcript, tools: [Transcript.ToolDefinition], allowsResponse: Bool) {
         var message = ""
         var called: Set<String> = []
         for entry in transcript {
@@ -44,6 +44,23 @@ struct ToolChoice {
                 Recipient(tool: nil, introduction: ModelPrompts.messageToNone))
         }
         self.recipients = recipients
+    }
+
+    /// Adds the tokens of the message and of the prompts before it.
+    ///
+    /// - Throws: `TemplateError`, or `GenerationFailure.emptyPrompt`.
+    package func add(to tools: inout TurnTools, _ model: LoadedModel) throws {
+        if recipients.count == 1 {
+            tools.recipients = recipients.map { TurnRecipient(tool: $0.tool.map { ChatTool($0) }, prompt: []) }
+            return
+        }
+        // Of a message that is longer than a batch, only the beginning counts.
+        tools.message = Array(model.tokenizer.encode(message).prefix(EngineLimits.passTokens - 1))
+        tools.recipients = try recipients.map { recipient in
+            let prompt = model.tokenizer.encode(try prompt(for: recipient, model.template))
+            if prompt.isEmpty { throw GenerationFailure.emptyPrompt }
+            return TurnRecipient(tool: recipient.tool.map { ChatTool($0) }, prompt: prompt)
+        }
     }
 
     /// The pieces of the prompt before the user's message.

@@ -1,4 +1,4 @@
-internal import Inference
+package import Inference
 internal import JSON
 internal import ModelPrompts
 
@@ -6,7 +6,7 @@ internal import ModelPrompts
 ///
 /// The text of each entry depends only on the entry itself and those before it, so that the KV cache stays valid when
 /// the conversation continues.
-struct TranscriptRenderer {
+package struct TranscriptRenderer {
     private let isTagging: Bool
     /// Whether the model was trained to call tools: its template then receives tools, calls and results.
     private let hasToolFormat: Bool
@@ -19,11 +19,11 @@ struct TranscriptRenderer {
         ownInstructions = facts.defaults.instructions
     }
 
-    init(_ configuration: LocalModel, _ model: LoadedModel) {
+    package init(_ configuration: LocalModel, _ model: LoadedModel) {
         self.init(isTagging: configuration.isTagging, ModelFacts(model, hasTaskAdapter: false))
     }
 
-    func prompt(for entries: some Sequence<Transcript.Entry>, thinking: ThinkingLevel = .off) -> ChatPrompt {
+    package func prompt(for entries: some Sequence<Transcript.Entry>, thinking: ThinkingLevel = .off) -> ChatPrompt {
         var messages: [ChatMessage] = []
         var tools: [ChatTool] = []
         var hasInstructions = false

@@ -25,6 +25,7 @@ package final class KVCache: SequenceMemory {
     let format: CacheFormat
     let adapter: LowRankAdapter?
     var registration: Int?
+    var domain: UInt64 = 0
     /// Scratch memory for attention that is split over the positions of this cache.
     let partial: UnsafeMutablePointer<Float>
 
@@ -298,7 +299,7 @@ package final class KVCache: SequenceMemory {
 
     func isCompatible(with other: any SequenceMemory) -> Bool {
         guard let other = other as? KVCache else { return false }
-        return usesLongFactors == other.usesLongFactors && isOf(other.format, other.adapter)
+        return domain == other.domain && usesLongFactors == other.usesLongFactors && isOf(other.format, other.adapter)
     }
 
     // MARK: - Positions

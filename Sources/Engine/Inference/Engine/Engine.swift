@@ -222,6 +222,7 @@ final class Engine {
             guard case .outOfMemory(let bytes) = error else { throw error }
             throw GenerationFailure.outOfMemory(bytes: bytes)
         }
+        cache.domain = own.domain
         let position = job.work.position ?? 0
         var contents = InputRows()
         (job.work.tokens(in: 0..<position) + job.tokens).withUnsafeBufferPointer { contents.append($0, of: job.input?.rows) }

@@ -101,6 +101,8 @@ protocol SequenceMemory: AnyObject {
     var isRecurrent: Bool { get }
     /// The number under which the memory of the pool knows it; nil if it does not.
     var registration: Int? { get set }
+    /// Memories copy prefixes only from those of the same domain: what one client has computed shows in no time that another one measures.
+    var domain: UInt64 { get set }
 
     // MARK: Tokens
 

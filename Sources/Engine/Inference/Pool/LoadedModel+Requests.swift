@@ -27,6 +27,20 @@ extension LoadedModel {
         return scoring.logProbability
     }
 
+    /// The probabilities of the tokens of a text from the second one on, each after those before it.
+    ///
+    /// - Parameter top: the number of most probable tokens to report for each.
+    /// - Throws: ``GenerationFailure`` if the text is empty or does not fit the sequence, or `CancellationError`.
+    package nonisolated func scores(of tokens: [TokenID], top: Int, in sequence: SequenceState) async throws -> [TokenScore] {
+        guard !tokens.isEmpty else { throw GenerationFailure.emptyPrompt }
+        guard tokens.count <= sequence.contextSize else {
+            throw GenerationFailure.promptTooLong(tokens: tokens.count, contextSize: sequence.contextSize)
+        }
+        let scoring = PromptScoringWork(tokens, top: top)
+        try await run(scoring, in: sequence)
+        return scoring.scores
+    }
+
     /// Runs the work of a sequence to its end.
     private nonisolated func run(_ work: any SequenceWork, in sequence: SequenceState) async throws {
         let events = TurnEvents()

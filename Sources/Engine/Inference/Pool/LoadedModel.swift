@@ -149,15 +149,17 @@ package actor LoadedModel {
     /// - Parameters:
     ///   - adapter: an adapter of this model that the sequence is processed with.
     ///   - sharesCache: whether other sequences may copy from its KV cache, also after the sequence is released.
+    ///   - domain: only sequences of the same domain copy from each other: clients that must not notice what others have asked.
     ///
     /// It stays valid when the model is freed and loaded again: see ``SequenceState/fits(_:)``.
     package nonisolated func makeSequence(
-        contextSize: Int, format: CacheFormat = .binary16, adapter: LowRankAdapter? = nil, sharesCache: Bool = true
+        contextSize: Int, format: CacheFormat = .binary16, adapter: LowRankAdapter? = nil, sharesCache: Bool = true,
+        domain: UInt64 = 0
     ) throws -> SequenceState {
         let size = min(max(1, contextSize), shape.contextLength)
         return SequenceState(
             cache: try model.makeMemory(capacity: size, format: format, adapter: adapter), contextSize: size,
-            memory: memory, model: contents, isShared: sharesCache)
+            memory: memory, model: contents, isShared: sharesCache, domain: domain)
     }
 
     /// The tokens of the rendered conversation, as the engine processes them. All token counts are made with this

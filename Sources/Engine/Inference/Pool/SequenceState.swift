@@ -16,7 +16,9 @@ package final class SequenceState: @unchecked Sendable {  // The cache is used u
     private let model: UInt64
 
     /// - Parameter isShared: whether other sequences may copy from the cache, also when this one is gone.
-    init(cache: any SequenceMemory, contextSize: Int, memory: PoolMemory, model: UInt64, isShared: Bool) {
+    ///   - domain: only sequences of the same domain copy from each other.
+    init(cache: any SequenceMemory, contextSize: Int, memory: PoolMemory, model: UInt64, isShared: Bool, domain: UInt64 = 0) {
+        cache.domain = domain
         (self.cache, self.contextSize, self.memory, self.model) = (cache, contextSize, memory, model)
         memory.add(cache, model: model, isShared: isShared)
     }

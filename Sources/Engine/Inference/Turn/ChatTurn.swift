@@ -24,6 +24,8 @@ package struct TurnTools: Sendable {
     package var areInPrompt = false
     /// Whether the model must call a tool.
     package var mustCall = false
+    /// The maximum number of calls in the turn.
+    package var maximumCalls = 8
     /// The names of tools that may be called again with the same arguments.
     package var repeatable: Set<String> = []
     /// Calls that have been made for the same prompt, which are not made again.

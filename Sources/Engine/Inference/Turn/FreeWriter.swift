@@ -21,6 +21,7 @@ final class FreeWriter: PhaseWriter {
         let score = RowScores(logits, top: topScores)
         for token in phase.bannedTokens { logits[Int(token)] = -.infinity }
         if generated == 0 { for token in phase.bannedFirstTokens { logits[Int(token)] = -.infinity } }
+        if generated < phase.minimumTokens { for token in tokenizer.stopTokens { logits[Int(token)] = -.infinity } }
         guard let token = sampler.next(logits) else { throw GenerationFailure.unusableLogits }
         // Checked before the model's stop tokens, because a stop token of the phase may be one of them.
         if phase.stopTokens.contains(token) || generated == 0 && token == phase.firstStopToken {

@@ -12,6 +12,8 @@ package struct GenerationRequest: Sendable {
     package var sampling: SamplingSettings
     /// The maximum number of tokens of reasoning and answer; nil for no limit other than the context size.
     package var maximumTokens: Int?
+    /// The number of tokens of an answer without a grammar before which the model cannot end it.
+    package var minimumTokens = 0
     /// Strings that end the answer; they are not part of it.
     package var stopStrings: [String]
     /// Tokens that end the answer; they are not part of it.

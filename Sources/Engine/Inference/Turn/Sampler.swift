@@ -43,7 +43,7 @@ struct Sampler {
     mutating func next(
         _ logits: UnsafeMutableBufferPointer<Float>, among candidates: [TokenID], scratch: UnsafeMutableBufferPointer<Float>
     ) -> TokenID? {
-        for (index, token) in candidates.enumerated() { scratch[index] = logits[Int(token)] }
+        for (index, token) in candidates.enumerated() { scratch[index] = logits[Int(token)] + bias(of: token) }
         let few = UnsafeMutableBufferPointer(rebasing: scratch[..<candidates.count])
         return draw(few).map { candidates[Int($0)] }
     }
@@ -51,7 +51,7 @@ struct Sampler {
     /// The same for candidates in ascending order, without a buffer: overwrites the logits.
     mutating func next(_ logits: UnsafeMutableBufferPointer<Float>, among candidates: [TokenID]) -> TokenID? {
         // A candidate's logit is never before its place.
-        for (index, token) in candidates.enumerated() { logits[index] = logits[Int(token)] }
+        for (index, token) in candidates.enumerated() { logits[index] = logits[Int(token)] + bias(of: token) }
         let few = UnsafeMutableBufferPointer(rebasing: logits[..<candidates.count])
         return draw(few).map { candidates[Int($0)] }
     }
@@ -72,7 +72,12 @@ struct Sampler {
     /// Makes the penalties apply to a token.
     mutating func remember(_ token: TokenID) { if settings.penalties.readsTokens { past.append(token) } }
 
+    private func bias(of token: TokenID) -> Float {
+        settings.biases.isEmpty ? 0 : settings.biases.reduce(0) { $0 + ($1.token == token ? $1.value : 0) }
+    }
+
     private func penalize(_ logits: UnsafeMutableBufferPointer<Float>) {
+        for bias in settings.biases where logits.indices.contains(Int(bias.token)) { logits[Int(bias.token)] += bias.value }
         let penalties = settings.penalties
         guard penalties.readsTokens, !past.isEmpty else { return }
         let recent = past.suffix(SamplingPenalties.window)

@@ -1,6 +1,14 @@
+/// What is added to the logit of a token.
+package struct TokenBias: Sendable, Hashable {
+    package var token: TokenID
+    package var value: Float
+
+    package init(token: TokenID, value: Float) { (self.token, self.value) = (token, value) }
+}
+
 /// How the next token is chosen from the logits.
 ///
-/// Steps: (0) penalties, if any, lower the logits of tokens of the response; (1) tokens are ranked by probability;
+/// Steps: (0) biases and penalties, if any, change the logits of some tokens; (1) tokens are ranked by probability;
 /// (2) `topK`, `topP` and `minP` remove the tail of the distribution; (3) the temperature is applied to the remaining tokens;
 /// (4) one of them is drawn. Because truncation precedes the temperature, a high temperature makes plausible tokens
 /// more equally likely, but never allows tokens of the tail.
@@ -15,6 +23,9 @@ package struct SamplingSettings: Sendable, Equatable {
     package var seed: UInt64?
 
     package var penalties: SamplingPenalties
+    /// Added to the logits of tokens before everything else, also where a grammar allows only a few tokens. Tokens that the model does not
+    /// have are left out.
+    package var biases: [TokenBias] = []
 
     package init(
         temperature: Double = 0.7, topK: Int? = nil, topP: Double? = nil, seed: UInt64? = nil,

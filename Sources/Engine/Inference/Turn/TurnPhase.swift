@@ -23,6 +23,8 @@ struct TurnPhase {
     var output = Output.answer
     /// The maximum number of tokens; nil for no limit other than the context size.
     var maximumTokens: Int?
+    /// The number of tokens before which the model cannot end the phase.
+    var minimumTokens = 0
     /// Strings and tokens that end the phase; they are not part of its text.
     var stopStrings: [String] = []
     var stopTokens: Set<TokenID> = []

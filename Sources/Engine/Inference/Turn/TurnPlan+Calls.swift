@@ -230,7 +230,7 @@ extension TurnPlan {
         report(call)
         calls.calls.append(call)
         calls.tool = nil
-        guard format.allowsSeveral, calls.calls.count < Self.maximumCalls else { return finish(.endOfTurn) }
+        guard format.allowsSeveral, calls.calls.count < chat.tools.maximumCalls else { return finish(.endOfTurn) }
         if let between = format.betweenCalls {
             // The list either continues or ends; nothing else can follow.
             let next = vocabulary.encode(between)

@@ -39,7 +39,7 @@ extension TurnPlan {
     }
 
     private mutating func callList(_ tools: [ChatTool]) -> TurnStep {
-        guard let grammar = chat.callList(tools, Self.maximumCalls) else { return answer() }
+        guard let grammar = chat.callList(tools, chat.tools.maximumCalls) else { return answer() }
         state = .callList(tools)
         // The request's limit applies to the response, not to calls.
         return step(TurnPhase(kind: .constrained(grammar), output: .call))

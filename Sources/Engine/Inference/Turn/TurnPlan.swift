@@ -49,9 +49,6 @@ struct TurnPlan {
     private var kept = 0
     private var appended: [TokenID] = []
 
-    /// The maximum number of calls in one turn.
-    static let maximumCalls = 8
-
     init(
         _ request: GenerationRequest, _ chat: ChatTurn = ChatTurn(), _ vocabulary: TurnVocabulary,
         makeIdentifier: @escaping @Sendable () -> String = ToolFormat.identifier
@@ -172,6 +169,7 @@ struct TurnPlan {
         if request.grammar != nil, format == nil { return constrainedAnswer() }
         var phase = TurnPhase(kind: .free)
         phase.maximumTokens = left
+        phase.minimumTokens = request.minimumTokens
         phase.stopStrings = request.stopStrings
         phase.stopTokens = request.stopTokens
         phase.bannedTokens = request.bannedTokens

@@ -1,0 +1,88 @@
+internal import Foundation
+internal import HTTPTypes
+internal import Hummingbird
+internal import JSON
+internal import NIOCore
+
+/// A request on its way through the server, and what is known of its client.
+struct Exchange: Sendable {
+    let request: Request
+    /// What the path has in the places of `{…}`.
+    let parameters: [String: String]
+    /// Identifies the request in logs and in the reply.
+    let id: String
+    /// The name of the client's key; its address if it has none.
+    let client: String
+    let channel: (any Channel)?
+    let style: APIStyle
+    let reader: RequestBodyReader
+
+    func body() async throws -> JSONValue { try await reader.json(of: request) }
+
+    /// - Throws: ``RequestError``
+    func parameter(_ name: String) throws -> String {
+        guard let text = parameters[name], let decoded = text.removingPercentEncoding, !decoded.isEmpty else {
+            throw RequestError(404, code: "not_found", "There is nothing at this address.")
+        }
+        return decoded
+    }
+}
+
+/// The form of errors and headers of a family of clients.
+enum APIStyle: Sendable {
+    case openAI, anthropic, ollama
+
+    func body(of error: RequestError) -> JSONValue {
+        switch self {
+        case .openAI: return .object([.init("error", error.object)])
+        case .ollama: return .object([.init("error", .string(error.message))])
+        case .anthropic:
+            let type =
+                switch error.status {
+                case 401: "authentication_error"
+                case 403: "permission_error"
+                case 404: "not_found_error"
+                case 413: "request_too_large"
+                case 429: "rate_limit_error"
+                case 503, 529: "overloaded_error"
+                case 500...: "api_error"
+                default: "invalid_request_error"
+                }
+            let members: [JSONValue.Member] =
+                [.init("type", .string(type)), .init("message", .string(error.message))]
+                + (error.param.map { [.init("param", .string($0))] } ?? [])
+            return .object([.init("type", .string("error")), .init("error", .object(members))])
+        }
+    }
+}
+
+extension Response {
+    static func json(_ value: JSONValue, status: HTTPResponse.Status = .ok, headers: HTTPFields = [:]) -> Response {
+        var headers = headers
+        headers[.contentType] = "application/json"
+        return Response(status: status, headers: headers, body: .init(byteBuffer: ByteBuffer(bytes: value.bytes)))
+    }
+
+    static func error(_ error: RequestError, _ style: APIStyle) -> Response {
+        var headers = HTTPFields()
+        if let seconds = error.retryAfter { headers[.retryAfter] = "\(seconds)" }
+        if error.status == 401 { headers[.wwwAuthenticate] = "Bearer" }
+        // Clients of OpenAI's try faults again, which cost the same again and end in the same way.
+        if error.status == 500 { headers[.shouldRetry] = "false" }
+        return json(style.body(of: error), status: .init(code: error.status), headers: headers)
+    }
+}
+
+extension HTTPField.Name {
+    // Names of letters and dashes, which are always valid.
+    private static func known(_ name: String) -> HTTPField.Name { HTTPField.Name(name) ?? .contentType }
+
+    static let requestID = known("x-request-id")
+    static let shouldRetry = known("x-should-retry")
+    static let apiKey = known("x-api-key")
+    static let accelBuffering = known("x-accel-buffering")
+    static let fetchSite = known("sec-fetch-site")
+    static let privateNetworkRequest = known("access-control-request-private-network")
+    static let privateNetworkAllowed = known("access-control-allow-private-network")
+    static let skipped = known("x-fm-skipped")
+}

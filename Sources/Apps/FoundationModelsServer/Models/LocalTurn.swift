@@ -1,0 +1,313 @@
+internal import Foundation
+internal import FoundationModels
+internal import Grammar
+internal import Inference
+internal import JSON
+internal import Logging
+internal import ModelPrompts
+
+/// A turn of a model of this machine: everything that is known before a token is generated. What is wrong with a request is found here.
+struct LocalTurn: Sendable {
+    let request: TurnRequest
+    let model: LoadedModel
+    /// Keeps the model in memory.
+    private let lease: ModelLease<LoadedModel>
+    private let adapter: LowRankAdapter?
+    private let local: LocalModel
+    private let tools: TurnTools
+    private let generation: GenerationRequest
+    /// The sampling of the model with its adapter.
+    private let defaults: ModelDefaults
+    private let isFree: Bool
+
+    var tokens: [TokenID] { generation.tokens }
+    var contextSize: Int { min(local.maximumContext, model.shape.contextLength) }
+
+    /// Without a limit in the request, an answer ends after this number of tokens.
+    static let defaultMaximumTokens = 4_096
+
+    /// Loads the model, renders the prompt, compiles the grammars.
+    ///
+    /// - Throws: ``RequestError``, or `CancellationError`.
+    init(_ request: TurnRequest, _ served: ServedModel, _ checks: SchemaChecks) async throws {
+        local = served.local
+        self.request = request
+        lease = try await served.lease()
+        model = lease.model
+        adapter = try await local.adapter(for: model)
+        var defaults = model.defaults
+        // An adapter for a task may teach forms that repeat words: a penalty would change them.
+        if adapter != nil && !local.isForGeneralUse || model.hasMergedAdapter { defaults.repetitionPenalty = nil }
+        self.defaults = defaults
+
+        let definitions = try await Self.definitions(request.tools.tools, checks)
+        let (tokens, tools) = try Self.prompt(request, definitions, local, model)
+        self.tools = tools
+        let size = min(local.maximumContext, model.shape.contextLength)
+        guard tokens.count < size else {
+            throw RequestError.tooLong(tokens: tokens.count, contextSize: size, param: request.inputName)
+        }
+        var generation = GenerationRequest(
+            tokens: tokens, sampling: .greedy, maximumTokens: request.maximumTokens ?? Self.defaultMaximumTokens,
+            stopStrings: request.stops)
+        generation.stopTokens = Set(request.stopTokens)
+        generation.minimumTokens = request.minimumTokens
+        generation.topScores = request.topScores
+        generation.detectsLoops = local.detectsLoops && !request.ignoresEnd
+        if request.ignoresEnd { generation.bannedTokens = model.tokenizer.stopTokens.sorted() }
+        if case .chat = request.input { isFree = false } else { isFree = true }
+        // An answer is not empty.
+        if !isFree, request.format == nil, request.maximumTokens != 0 {
+            generation.bannedFirstTokens = model.tokenizer.stopTokens.sorted()
+        }
+        for bias in request.sampling.biases where Int(bias.token) >= model.tokenizer.vocabulary.count {
+            throw RequestError.invalid(
+                "logit_bias", "The model has no token \(bias.token): it has \(model.tokenizer.vocabulary.count) tokens.")
+        }
+        if let format = request.format {
+            do {
+                let grammar = try await model.grammars.grammar(
+                    format.source, vocabulary: try await model.grammarVocabulary, options: AnswerFormat.options)
+                generation.grammar = PendingGrammar(grammar)
+            } catch let error as SchemaError {
+                throw RequestError(error, place: format.place)
+            }
+        }
+        self.generation = generation
+    }
+
+    /// Generates one answer.
+    ///
+    /// - Parameters:
+    ///   - answer: its number, of several to the same request.
+    ///   - emit: called in the caller's task; returns false if nobody wants the rest.
+    /// - Throws: ``RequestError``, or `CancellationError`.
+    func run(answer: Int = 0, emit: (TurnOutput) -> Bool) async throws -> TurnFinish {
+        var generation = generation
+        generation.sampling = request.sampling.settings(defaults, answer: answer)
+        let sequence = try model.makeSequence(
+            contextSize: local.maximumContext, format: local.cacheFormat, adapter: adapter,
+            domain: request.cacheSalt.map { Self.domain(of: $0) } ?? 0)
+        var hasCalls = false
+        let tokenizer = model.tokenizer
+        let result: GenerationResult
+        func receive(_ event: TurnEvent) -> Bool {
+            switch event {
+            case .text(let piece): emit(.text(piece.text, piece.scores.map { TokenLogprob($0, tokenizer) }))
+            case .thought(let piece): emit(.thought(piece.text))
+            case .call(let call): emit(.call(call))
+            case .state: true
+            }
+        }
+        do {
+            if isFree {
+                result = try await model.generate(generation, in: sequence) { receive(.text($0)) }
+            } else {
+                result = try await model.generateTurn(generation, tools: tools, in: sequence) { event in
+                    if case .call = event { hasCalls = true }
+                    return receive(event)
+                }
+            }
+        } catch {
+            throw RequestError.wrapping(error, request)
+        }
+        var usage = TurnUsage(result)
+        usage.loadSeconds = model.loadSeconds
+        return TurnFinish(reason: reason(result, hasCalls), stopString: result.stopString, usage: usage)
+    }
+
+    private func reason(_ result: GenerationResult, _ hasCalls: Bool) -> TurnFinish.Reason {
+        switch result.stopReason {
+        case .endOfTurn: hasCalls ? .calls : .stop
+        // A text that must have a form is not complete where a stop string ends it.
+        case .stopString: request.format == nil ? .stop : .length
+        case .loop, .grammarLimit, .maximumTokens, .contextFull: .length
+        case .unwanted: .stop
+        }
+    }
+
+    /// The scores of the prompt's tokens from the second one on.
+    func promptScores(top: Int) async throws -> [TokenLogprob] {
+        let sequence = try model.makeSequence(
+            contextSize: local.maximumContext, format: local.cacheFormat, adapter: adapter, sharesCache: false)
+        do {
+            return try await model.scores(of: tokens, top: top, in: sequence).map { TokenLogprob($0, model.tokenizer) }
+        } catch {
+            throw RequestError.wrapping(error, request)
+        }
+    }
+
+    private static func domain(of salt: String) -> UInt64 {
+        // FNV-1a. 0 is the domain of those who ask for nothing.
+        max(1, salt.utf8.reduce(0xCBF2_9CE4_8422_2325) { ($0 ^ UInt64($1)) &* 0x100_0000_01B3 })
+    }
+}
+
+// MARK: - The prompt
+
+extension LocalTurn {
+    private static func definitions(
+        _ tools: [ToolUse.Tool], _ checks: SchemaChecks
+    ) async throws -> [Transcript.ToolDefinition] {
+        var definitions: [Transcript.ToolDefinition] = []
+        for tool in tools {
+            var definition = Transcript.ToolDefinition(
+                name: tool.name, description: tool.description, parameters: GenerationSchema(checked: tool.parameters))
+            do {
+                try await checks.check(ChatTool(definition).parameters)
+            } catch let error as SchemaError {
+                // A tool that is not strict only describes its arguments: they are an object, and the model sees what they should be.
+                if tool.isStrict { throw RequestError(error, place: tool.place, code: "invalid_function_parameters") }
+                definition.parameters = GenerationSchema(checked: .object([.init("type", .string("object"))]))
+            }
+            definitions.append(definition)
+        }
+        return definitions
+    }
+
+    private static func prompt(
+        _ request: TurnRequest, _ definitions: [Transcript.ToolDefinition], _ local: LocalModel, _ model: LoadedModel
+    ) throws -> ([TokenID], TurnTools) {
+        let count = model.tokenizer.vocabulary.count
+        switch request.input {
+        case .tokens(let tokens):
+            if let wrong = tokens.first(where: { $0 < 0 || Int($0) >= count }) {
+                throw RequestError.invalid(request.inputName, "The model has no token \(wrong): it has \(count) tokens.")
+            }
+            return (tokens, TurnTools())
+        case .text(let text):
+            var tokens = model.tokenizer.encode([.template(text)], addsBoundaryTokens: true)
+            if let end = model.tokenizer.endMark, tokens.last == end { tokens.removeLast() }
+            if tokens.isEmpty { throw RequestError.invalid(request.inputName, "“\(request.inputName)” is empty.") }
+            return (tokens, TurnTools())
+        case .chat(let chat):
+            var messages = chat.messages
+            if chat.describesFormat, case .schema(let schema, _)? = request.format,
+                let place = messages.lastIndex(where: { $0.role == .user })
+            {
+                messages[place].content += "\n\n" + SchemaDescription.request(for: schema)
+            }
+            let entries = Transcript.entries(messages, definitions)
+            var prompt = TranscriptRenderer(local, model).prompt(for: entries, thinking: chat.thinking)
+            if model.toolFormat != nil { prompt.tools = definitions.map { ChatTool($0) } }
+            var tokens: [TokenID]
+            do { tokens = try model.tokens(for: prompt) } catch {
+                throw RequestError.invalid(request.inputName, "The model's chat template cannot write this conversation: \(error)")
+            }
+            if let prefill = chat.prefill { tokens += model.tokenizer.encode(continuation: prefill) }
+            let tools = try turnTools(request, definitions, prompt, Transcript(entries: entries), model)
+            return (tokens, tools)
+        }
+    }
+
+    private static func turnTools(
+        _ request: TurnRequest, _ definitions: [Transcript.ToolDefinition], _ prompt: ChatPrompt, _ transcript: Transcript,
+        _ model: LoadedModel
+    ) throws -> TurnTools {
+        var tools = TurnTools()
+        let names = Set(request.tools.callable.map(\.name))
+        let callable = definitions.filter { names.contains($0.name) }
+        tools.callable = callable.map { ChatTool($0) }
+        tools.areInPrompt = !prompt.tools.isEmpty || prompt.messages.contains { !$0.toolCalls.isEmpty }
+        tools.mustCall = request.tools.mustCall
+        tools.maximumCalls = request.tools.allowsSeveral ? tools.maximumCalls : 1
+        if case .named = request.tools.choice { tools.maximumCalls = 1 }
+        // The client decides what it makes of equal calls.
+        tools.repeatable = names
+        if model.toolFormat == nil, !callable.isEmpty {
+            let choice = ToolChoice(transcript: transcript, tools: callable, allowsResponse: !tools.mustCall)
+            do { try choice?.add(to: &tools, model) } catch {
+                throw RequestError.invalid(request.inputName, "The model's chat template cannot write this conversation: \(error)")
+            }
+        }
+        return tools
+    }
+}
+
+extension Transcript {
+    /// The entries of a conversation. The first instructions have the tools.
+    static func entries(_ messages: [ChatMessage], _ tools: [ToolDefinition]) -> [Entry] {
+        var entries: [Entry] = []
+        var tools = tools
+        func segments(_ text: String) -> [Segment] { [.text(.init(content: text))] }
+        if !tools.isEmpty, !messages.contains(where: { $0.role == .system }) {
+            entries.append(.instructions(.init(segments: [], toolDefinitions: tools)))
+        }
+        for message in messages {
+            switch message.role {
+            case .system:
+                entries.append(.instructions(.init(segments: segments(message.content), toolDefinitions: tools)))
+                tools = []
+            case .user: entries.append(.prompt(.init(segments: segments(message.content))))
+            case .assistant:
+                if let thought = message.reasoning { entries.append(.reasoning(.init(segments: segments(thought)))) }
+                if !message.content.isEmpty || message.toolCalls.isEmpty {
+                    entries.append(.response(.init(segments: segments(message.content))))
+                }
+                if !message.toolCalls.isEmpty {
+                    entries.append(
+                        .toolCalls(
+                            .init(
+                                message.toolCalls.map {
+                                    ToolCall(id: $0.id, toolName: $0.name, arguments: GeneratedContent($0.arguments))
+                                })))
+                }
+            case .tool:
+                entries.append(
+                    .toolOutput(
+                        .init(
+                            id: message.toolCallID ?? "", toolName: message.toolName ?? "", segments: segments(message.content))))
+            }
+        }
+        return entries
+    }
+}
+
+// MARK: - Errors
+
+extension ServedModel {
+    /// - Throws: ``RequestError`` if the model cannot be loaded, or `CancellationError`.
+    func lease() async throws -> ModelLease<LoadedModel> {
+        do { return try await local.lease() } catch SystemLanguageModel.Error.assetsUnavailable(let reason) {
+            // The reason has the server's paths, which are for its log.
+            ServerLog.logger.error("A model cannot be used", metadata: ["model": "\(name)", "reason": "\(reason.debugDescription)"])
+            throw RequestError(
+                503, type: "server_error", code: "model_unavailable", param: "model",
+                "The model “\(name)” cannot be loaded now. The server's log says why.")
+        }
+    }
+}
+
+extension RequestError {
+    init(_ error: SchemaError, place: String, code: String = "invalid_schema") {
+        let pointer = error.pointer.isEmpty ? "/" : error.pointer
+        self.init(400, code: code, param: place, "\(error.sentence) (JSON pointer “\(pointer)” of “\(place)”.)")
+        details = [.init("pointer", .string(error.pointer))]
+    }
+
+    /// The error of a turn, as clients see it.
+    static func wrapping(_ error: any Error, _ request: TurnRequest) -> any Error {
+        if error is CancellationError || error is RequestError { return error }
+        if let error = error as? SchemaError { return RequestError(error, place: request.format?.place ?? "tools") }
+        guard let failure = error as? GenerationFailure else {
+            ServerLog.logger.error("A turn has failed", metadata: ["reason": "\(error)"])
+            return RequestError.fault
+        }
+        switch failure {
+        case .promptTooLong(let tokens, let size):
+            return RequestError.tooLong(tokens: tokens, contextSize: size, param: request.inputName)
+        case .budgetTooSmall(let needed, let available):
+            return RequestError(
+                400, code: "max_tokens_too_small", param: "max_tokens",
+                "The shortest answer of this form needs \(needed) tokens, but only \(available) are available. Allow more tokens.")
+        case .argumentTooLong: return RequestError(400, code: "context_length_exceeded", param: request.inputName, failure.description)
+        case .emptyPrompt: return RequestError.invalid(request.inputName, failure.description)
+        case .grammarTooComplex: return RequestError(400, code: "invalid_schema", param: request.format?.place, failure.description)
+        case .tooManyRequests, .outOfMemory:
+            return RequestError(503, type: "server_error", code: "overloaded", failure.description, retryAfter: 5)
+        case .unusableLogits, .unusableInput:
+            ServerLog.logger.error("A turn has failed", metadata: ["reason": "\(failure)"])
+            return RequestError.fault
+        }
+    }
+}

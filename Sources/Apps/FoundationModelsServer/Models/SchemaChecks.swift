@@ -1,0 +1,35 @@
+internal import Grammar
+internal import JSON
+internal import Synchronization
+internal import Waiting
+
+/// Whether schemas can be enforced. Equal schemas are compiled once, because clients send their tools with each request.
+final class SchemaChecks: Sendable {
+    private struct State {
+        var results: [JSONValue: SchemaError?] = [:]
+    }
+
+    private let state = Mutex(State())
+    /// Schemas of strangers are compiled one at a time, so that they cannot take all threads.
+    private let lock = AsyncLock()
+    private static let capacity = 1_024
+
+    /// - Throws: ``SchemaError``, or `CancellationError`.
+    func check(_ schema: JSONValue) async throws {
+        if let known = state.withLock({ $0.results[schema] }) {
+            if let known { throw known }
+            return
+        }
+        try await lock.acquire()
+        defer { lock.release() }
+        let error: SchemaError? = await onAnotherThread {
+            do throws(SchemaError) { try Grammar.check(.schema(schema)) } catch { return error }
+            return nil
+        }
+        state.withLock { state in
+            if state.results.count >= Self.capacity { state.results = [:] }
+            state.results[schema] = .some(error)
+        }
+        if let error { throw error }
+    }
+}

@@ -1,0 +1,65 @@
+internal import Foundation
+internal import Hummingbird
+internal import JSON
+internal import NIOCore
+
+/// Chat completions.
+extension ModelServer {
+    var chatRoutes: [Route] {
+        [
+            .api(.post, "/chat/completions") { [self] exchange in
+                let request = try ChatRequest(try await exchange.body())
+                let run = begin(request.turn, candidates: request.reply.candidates, exchange)
+                let writer = ChatWriter(
+                    id: RequestIdentifier.make("chatcmpl-"), created: Int(Date().timeIntervalSince1970), model: request.turn.model,
+                    turn: request.turn, reply: request.reply)
+                if request.reply.isStreamed { return try await stream(run, ChatStream(writer: writer), exchange) }
+                let (answers, usage) = try await collect(run, count: request.reply.candidates)
+                return .json(writer.completion(answers, usage))
+            },
+            .api(.post, "/chat/completions/input_tokens") { [self] exchange in
+                let request = try ChatRequest(try await exchange.body())
+                let count = try await tokenCount(of: request.turn)
+                return .json(.object([.init("object", .string("chat.completion.input_tokens")), .init("input_tokens", .int(count))]))
+            },
+        ]
+    }
+
+    /// The number of tokens that the engine would process for a request.
+    func tokenCount(of turn: TurnRequest) async throws -> Int {
+        do {
+            return try await LocalTurn(turn, directory.model(named: turn.model), checks).tokens.count
+        } catch let error as RequestError {
+            // What is too long can be counted too.
+            if error.code == "context_length_exceeded",
+                let count = error.details.first(where: { $0.name == "n_prompt_tokens" })?.value.integer
+            {
+                return count
+            }
+            throw error
+        }
+    }
+}
+
+/// The stream of a chat completion.
+struct ChatStream: ReplyWriter {
+    static let mediaType = "text/event-stream"
+    var writer: ChatWriter
+
+    mutating func texts(for event: AnswerRun.Event) -> [ByteBuffer] {
+        switch event {
+        case .ping: [EventText.comment]
+        case .begin(let index): [EventText.event(writer.begin(index))]
+        case .output(let index, let output): writer.chunks(index, output).map { EventText.event($0) }
+        case .end(let index, let finish): [EventText.event(writer.end(index, finish))]
+        }
+    }
+
+    mutating func end(_ usage: TurnUsage) -> [ByteBuffer] {
+        (writer.usage(usage).map { [EventText.event($0)] } ?? []) + [EventText.done]
+    }
+
+    mutating func end(_ error: RequestError) -> [ByteBuffer] {
+        [EventText.event(APIStyle.openAI.body(of: error)), EventText.done]
+    }
+}

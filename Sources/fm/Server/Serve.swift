@@ -1,0 +1,230 @@
+import ArgumentParser
+import Foundation
+import FoundationModelsServer
+import Logging
+import Metrics
+import ProcessSettings
+import ServiceLifecycle
+import UnixSignals
+
+struct Serve: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        abstract: "Serve the models of this machine by HTTP.",
+        discussion: """
+            Clients of OpenAI's, Anthropic's and Ollama's servers work unchanged: give them the address that is printed.
+
+            EXAMPLES
+              fm serve                                  for programs on this machine, on port 8080
+              fm serve --model small --port 9000        one model only
+              fm serve --host 0.0.0.0 --keys keys.txt   for others, who need a key
+              fm serve --check --keys keys.txt          check the settings and end
+
+            A FILE OF KEYS has a name, a key and limits in each line, which SIGHUP reads again:
+              alice  sk-alice-1234    requests=60 tokens=100000     in a minute
+              bob    sha256:9f86d0…                                 the hash of a key
+            """)
+
+    // MARK: The address
+
+    @Option(help: "The interface to listen on. Others than this machine's need --keys or --no-keys.")
+    var host = "127.0.0.1"
+
+    @Option(help: "The port; 0 for a free one.")
+    var port = 8080
+
+    @Option(help: ArgumentHelp("A Unix socket to listen on instead.", valueName: "path"))
+    var socket: String?
+
+    // MARK: Models
+
+    @Option(
+        name: [.short, .long],
+        help: ArgumentHelp("An installed model or a GGUF file; may be repeated (default: all that are installed).", valueName: "name"))
+    var model: [String] = []
+
+    @Option(help: ArgumentHelp("Another name of a model, such as gpt-4o=default; may be repeated.", valueName: "name=model"))
+    var alias: [String] = []
+
+    @Option(help: ArgumentHelp("The maximum number of tokens of a prompt and its answer.", valueName: "tokens"))
+    var contextSize = 4_096
+
+    @Option(help: ArgumentHelp("Free models that nobody has used for so long.", valueName: "seconds"))
+    var unloadAfter: Int?
+
+    @Flag(help: "Check prompts and answers for safety, as “fm” does.")
+    var guardrails = false
+
+    // MARK: Clients
+
+    @Option(help: ArgumentHelp("A file of keys; without one, everybody who reaches the server is served.", valueName: "file"))
+    var keys: String?
+
+    @Flag(help: "Serve others than this machine without keys.")
+    var noKeys = false
+
+    @Option(help: ArgumentHelp("Another name of this server; may be repeated.", valueName: "name"))
+    var allowHost: [String] = []
+
+    @Option(
+        help: ArgumentHelp(
+            "A site whose pages may use the server, such as https://app.example.com; may be repeated.", valueName: "origin"))
+    var allowOrigin: [String] = []
+
+    @Flag(help: "Clients with different keys share no computed prompts.")
+    var isolateKeys = false
+
+    // MARK: Limits
+
+    @Option(help: ArgumentHelp("Requests that are processed together.", valueName: "number"))
+    var parallel = 8
+
+    @Option(help: ArgumentHelp("Requests that may wait; more are told to come again.", valueName: "number"))
+    var queue = 64
+
+    @Option(help: ArgumentHelp("The time that a request may wait.", valueName: "seconds"))
+    var maxWait = 120
+
+    @Option(help: ArgumentHelp("The time that a request may take.", valueName: "seconds"))
+    var maxTime = 900
+
+    @Option(help: ArgumentHelp("The size of a request.", valueName: "bytes"))
+    var maxBody = 8 << 20
+
+    // MARK: Records
+
+    @Option(help: ArgumentHelp("Where responses are kept (default: with the models); “none” for memory only.", valueName: "file"))
+    var store: String?
+
+    @Flag(help: "Write prompts to the log.")
+    var logContent = false
+
+    @Flag(name: .shortAndLong, help: "Log what is wrong only.")
+    var quiet = false
+
+    @Flag(help: "Check the settings and end.")
+    var check = false
+
+    func validate() throws {
+        if !(0...65_535).contains(port) { throw ValidationError("--port must be from 0 to 65535.") }
+        for (name, value) in [
+            ("--context-size", contextSize), ("--parallel", parallel), ("--max-wait", maxWait), ("--max-time", maxTime),
+            ("--max-body", maxBody),
+        ] where value < 1 { throw ValidationError("\(name) must be at least 1.") }
+        if queue < 0 { throw ValidationError("--queue must be at least 0.") }
+        if let unloadAfter, unloadAfter < 1 { throw ValidationError("--unload-after must be at least 1.") }
+        for alias in alias where alias.split(separator: "=").count != 2 {
+            throw ValidationError("--alias \(alias): a name, “=” and a model are expected.")
+        }
+        let isOpen = socket == nil && !ModelServer.isLoopback(host) && keys == nil && Setting.serverKey.value == nil && !noKeys
+        if isOpen {
+            throw ValidationError(
+                "--host \(host) lets other machines use this server. Name a file of --keys, or say --no-keys if everybody may.")
+        }
+    }
+
+    func run() async throws {
+        let configuration = try self.configuration()
+        if check {
+            try Self.checkAddress(configuration)
+            print("The settings are fine.")
+            return
+        }
+        LoggingSystem.bootstrap { JSONLogHandler(label: $0) }
+        if quiet { JSONLogHandler.level.store(.warning) }
+        MetricsSystem.bootstrap(PrometheusMetrics.shared)
+        let server = ModelServer(configuration)
+        let keyFile = keys
+        let reloader = SignalReloader { [keyFile] in
+            server.reload(keys: try Self.keys(keyFile))
+        }
+        let group = ServiceGroup(
+            configuration: .init(
+                services: [reloader, StartedServer(server: server)], gracefulShutdownSignals: [.sigterm, .sigint],
+                logger: JSONLogHandler.serviceLogger))
+        do { try await group.run() } catch {
+            throw CommandFailure("The server cannot run: \(Self.reason(error))", code: .failed)
+        }
+    }
+
+    private static func reason(_ error: any Error) -> String {
+        let text = "\(error)"
+        return text.contains("EADDRINUSE") || text.contains("errno: 98")
+            ? "the address is in use. Choose another --port." : text
+    }
+
+    /// The server, which says its address to the person in front of it.
+    private struct StartedServer: Service {
+        let server: ModelServer
+
+        func run() async throws {
+            try await server.run { address in
+                Message.say("fm: Serving at \(address) (Ctrl-C ends it). For clients of OpenAI's API: \(address)/v1")
+            }
+        }
+    }
+
+    // MARK: - Settings
+
+    private func configuration() throws -> ModelServer.Configuration {
+        var configuration = ModelServer.Configuration()
+        (configuration.host, configuration.port, configuration.socket) = (host, port, socket)
+        for name in model { _ = try ModelChoice(model: name, adapter: "none") }
+        configuration.models = model
+        for alias in alias {
+            let parts = alias.split(separator: "=").map(String.init)
+            configuration.aliases[parts[0]] = parts[1]
+        }
+        configuration.contextSize = contextSize
+        configuration.idleSeconds = unloadAfter
+        configuration.hasGuardrails = guardrails
+        configuration.keys = try Self.keys(keys)
+        configuration.hosts = Set(allowHost)
+        configuration.origins = Set(allowOrigin)
+        configuration.isolatesKeys = isolateKeys
+        (configuration.parallelRequests, configuration.waitingRequests) = (parallel, queue)
+        (configuration.maximumWaitSeconds, configuration.maximumRequestSeconds) = (maxWait, maxTime)
+        configuration.maximumBodyBytes = maxBody
+        configuration.logsContent = logContent
+        configuration.store = store == "none" ? nil : store.map { URL(filePath: $0) } ?? ModelServer.standardStore
+        return configuration
+    }
+
+    /// The keys of the file, and that of the environment.
+    private static func keys(_ file: String?) throws -> [APIKey] {
+        var keys: [APIKey] = []
+        if let file {
+            do { keys = try APIKey.read(URL(filePath: file)) } catch {
+                throw CommandFailure("The keys cannot be read: \(error.localizedDescription)", code: .wrongUsage)
+            }
+            if keys.isEmpty { throw CommandFailure("\(file) has no key.", code: .wrongUsage) }
+        }
+        if let key = Setting.serverKey.value { keys.append(APIKey(name: "environment", key: key)) }
+        return keys
+    }
+
+    private static func checkAddress(_ configuration: ModelServer.Configuration) throws {
+        if let socket = configuration.socket {
+            let folder = URL(filePath: socket).deletingLastPathComponent().path
+            guard FileManager.default.isWritableFile(atPath: folder) else {
+                throw CommandFailure("No socket can be made in \(folder).", code: .wrongUsage)
+            }
+        }
+    }
+}
+
+/// Reads settings again when the process receives SIGHUP.
+private struct SignalReloader: Service {
+    let reload: @Sendable () throws -> Void
+
+    func run() async throws {
+        for await _ in await UnixSignalsSequence(trapping: .sighup).cancelOnGracefulShutdown() {
+            // What is wrong with a new file must not end the server.
+            do {
+                try reload()
+                Message.say("fm: The keys were read again.")
+            } catch {
+                Message.say("fm: The keys stay as they are: \(CommandFailure(error).description)")
+            }
+        }
+    }
+}
