@@ -20,22 +20,34 @@ protocol ReplyWriter: Sendable {
 extension ModelServer {
     /// Begins to generate answers. Errors of the request are thrown by the first event.
     ///
-    /// - Parameter candidates: the number of answers, each with a seed of its own.
-    func begin(_ turn: TurnRequest, candidates: Int, _ exchange: Exchange) -> AnswerRun {
+    /// - Parameter candidates: the number of answers to each turn, each with a seed of its own. They are numbered one turn after the other.
+    func begin(_ turns: [TurnRequest], candidates: Int, _ exchange: Exchange) -> AnswerRun {
         AnswerRun(exchange.channel) { [self] send in
-            let turn = try await isolated(turn, exchange)
-            let prepared = try await LocalTurn(turn, directory.model(named: turn.model), checks)
-            logContent(turn, exchange)
+            // What is wrong with one of them is said before anything is generated.
+            var prepared: [LocalTurn] = []
+            for turn in turns {
+                let turn = isolated(turn, exchange)
+                prepared.append(try await LocalTurn(turn, directory.model(named: turn.model), checks))
+                logContent(turn, exchange)
+            }
+            let all = prepared
             try await withThrowingTaskGroup(of: Void.self) { group in
-                for index in 0..<candidates {
-                    group.addTask { try await self.generate(prepared, index, exchange, send) }
+                for (place, turn) in all.enumerated() {
+                    for index in 0..<candidates {
+                        let number = place * candidates + index
+                        group.addTask {
+                            try await self.generate(turn, seed: index, exchange) { event in
+                                send(event.numbered(number))
+                            }
+                        }
+                    }
                 }
                 try await group.waitForAll()
             }
         }
     }
 
-    private func isolated(_ turn: TurnRequest, _ exchange: Exchange) async throws -> TurnRequest {
+    private func isolated(_ turn: TurnRequest, _ exchange: Exchange) -> TurnRequest {
         guard configuration.isolatesKeys else { return turn }
         var turn = turn
         turn.cacheSalt = "\(exchange.client)\u{0}\(turn.cacheSalt ?? "")"
@@ -43,7 +55,7 @@ extension ModelServer {
     }
 
     private func generate(
-        _ turn: LocalTurn, _ index: Int, _ exchange: Exchange, _ send: @escaping @Sendable (AnswerRun.Event) -> Void
+        _ turn: LocalTurn, seed: Int, _ exchange: Exchange, _ send: @escaping @Sendable (AnswerRun.Event) -> Void
     ) async throws {
         let arrival = ContinuousClock.now
         let place = try await gate.enter(exchange.client)
@@ -53,16 +65,23 @@ extension ModelServer {
         let start = ContinuousClock.now
         let finish = try await withDeadline(seconds: configuration.maximumRequestSeconds) {
             var first: Duration?
-            let finish = try await turn.run(answer: index) { output in
-                if first == nil {
-                    first = .now - arrival
-                    send(.begin(answer: index))
-                }
-                send(.output(answer: index, output))
+            func begin() {
+                if first != nil { return }
+                first = .now - arrival
+                send(.begin(answer: 0, promptTokens: turn.tokens.count))
+            }
+            if turn.request.echoes {
+                let echo = try await turn.echo()
+                begin()
+                send(.output(answer: 0, echo))
+            }
+            let finish = try await turn.run(answer: seed) { output in
+                begin()
+                send(.output(answer: 0, output))
                 return !Task.isCancelled
             }
             try Task.checkCancellation()
-            if first == nil { send(.begin(answer: index)) }
+            begin()
             self.figures.note(finish, first: first, model: turn.request.model)
             return finish
         }
@@ -79,7 +98,7 @@ extension ModelServer {
                 "completion_tokens": "\(usage.completionTokens)", "queue_seconds": "\(usage.queueSeconds)",
                 "prompt_seconds": "\(usage.promptSeconds)", "generation_seconds": "\(usage.generationSeconds)",
             ])
-        send(.end(answer: index, ended))
+        send(.end(answer: 0, ended))
     }
 
     private func withDeadline<Value: Sendable>(
@@ -126,8 +145,12 @@ extension ModelServer {
 
     /// Sends the answers while they are generated. The reply begins with the first event, so that an error before it has a status.
     ///
+    /// - Parameter complete: called before the last event, with the error if there is one: what the client learns there is done.
     /// - Throws: ``RequestError``, or `CancellationError`.
-    func stream<Writer: ReplyWriter>(_ run: AnswerRun, _ writer: Writer, _ exchange: Exchange) async throws -> Response {
+    func stream<Writer: ReplyWriter>(
+        _ run: AnswerRun, _ writer: Writer, _ exchange: Exchange,
+        complete: (@Sendable (Writer, TurnUsage, (any Error)?) async throws -> Void)? = nil
+    ) async throws -> Response {
         var iterator = run.events.makeAsyncIterator()
         let first = try await iterator.next()
         return .stream(
@@ -142,9 +165,16 @@ extension ModelServer {
                     for text in writer.texts(for: event) { try await send(text) }
                     open = try await Self.next(run)
                 }
+                // A run that was cancelled ends without an error.
+                try Task.checkCancellation()
+                try await complete?(writer, total.usage, nil)
                 for text in writer.end(total.usage) { try await send(text) }
             } catch let error as RequestError {
+                try await complete?(writer, total.usage, error)
                 for text in writer.end(error) { try await send(text) }
+            } catch {
+                try await complete?(writer, total.usage, error)
+                throw error
             }
             withExtendedLifetime(run) {}
         }
@@ -164,5 +194,17 @@ struct UsageTotal {
     mutating func add(_ other: TurnUsage) {
         if isEmpty { usage = other } else { usage.add(other) }
         isEmpty = false
+    }
+}
+
+extension AnswerRun.Event {
+    /// The same event of another answer.
+    fileprivate func numbered(_ answer: Int) -> AnswerRun.Event {
+        switch self {
+        case .begin(_, let tokens): .begin(answer: answer, promptTokens: tokens)
+        case .output(_, let output): .output(answer: answer, output)
+        case .end(_, let finish): .end(answer: answer, finish)
+        case .ping: .ping
+        }
     }
 }

@@ -84,10 +84,9 @@ struct ServerResponder<Base: HTTPResponder>: HTTPResponder where Base.Context ==
     let router: Base
 
     func respond(to request: Request, context: ServerRequestContext) async throws -> Response {
-        do {
-            return try await router.respond(to: request, context: context)
-        } catch let error as HTTPError where error.status == .notFound {
-            return await server.respond(to: request, by: nil, parameters: [:], channel: context.channel)
-        }
+        let response = try await router.respond(to: request, context: context)
+        // Every reply of a route names its request.
+        if response.headers[.requestID] != nil { return response }
+        return await server.respond(to: request, by: nil, parameters: [:], channel: context.channel)
     }
 }

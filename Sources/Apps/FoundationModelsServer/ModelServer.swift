@@ -12,7 +12,7 @@ internal import Synchronization
 /// Serves models of this machine by HTTP, for clients of OpenAI's, Anthropic's and Ollama's servers.
 ///
 /// ```swift
-/// let server = ModelServer(ModelServer.Configuration())
+/// let server = try ModelServer(ModelServer.Configuration())
 /// try await server.run()
 /// ```
 ///
@@ -33,6 +33,9 @@ public final class ModelServer: Sendable {
     let reader: RequestBodyReader
     let rules: OriginRules
     let figures = ServerFigures()
+    let store: any StateStore
+    /// The responses that are being generated in the background.
+    let running = Mutex<[String: Task<Void, Never>]>([:])
     let started = Date()
     /// Changes while the server runs: see ``reload(keys:)``.
     private let keys: Mutex<[String: APIKey]>
@@ -41,8 +44,11 @@ public final class ModelServer: Sendable {
     let isDraining = Atomic(false)
 
     /// Creates a server. Models are loaded by the first requests that name them.
-    public init(_ configuration: Configuration) {
+    ///
+    /// - Throws: an error of the file of responses and conversations.
+    public init(_ configuration: Configuration) throws {
         self.configuration = configuration
+        store = try SQLiteStateStore(configuration.store)
         directory = ModelDirectory(
             folder: .standard, served: configuration.models, aliases: configuration.aliases, contextSize: configuration.contextSize)
         gate = RequestGate(
@@ -102,7 +108,8 @@ public final class ModelServer: Sendable {
             }
             let exchange = Exchange(
                 request: request, parameters: parameters, id: id,
-                client: key?.name ?? channel?.remoteAddress?.ipAddress ?? "local", channel: channel, style: route.style, reader: reader)
+                client: key?.name ?? channel?.remoteAddress?.ipAddress ?? "local", owner: key?.name ?? "",
+                channel: channel, style: route.style, reader: reader)
             response = try await route.handle(exchange)
         } catch let error as RequestError {
             problem = error

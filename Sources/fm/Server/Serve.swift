@@ -132,7 +132,10 @@ struct Serve: AsyncParsableCommand {
         LoggingSystem.bootstrap { JSONLogHandler(label: $0) }
         if quiet { JSONLogHandler.level.store(.warning) }
         MetricsSystem.bootstrap(PrometheusMetrics.shared)
-        let server = ModelServer(configuration)
+        let server: ModelServer
+        do { server = try ModelServer(configuration) } catch {
+            throw CommandFailure("The file of responses cannot be used: \(error.localizedDescription)", code: .failed)
+        }
         let keyFile = keys
         let reloader = SignalReloader { [keyFile] in
             server.reload(keys: try Self.keys(keyFile))

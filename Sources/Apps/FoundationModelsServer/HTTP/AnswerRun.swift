@@ -4,7 +4,7 @@ internal import Synchronization
 /// The answers to one request while they are generated, in a task of their own that ends when the client goes away.
 final class AnswerRun: Sendable {
     enum Event: Sendable {
-        case begin(answer: Int)
+        case begin(answer: Int, promptTokens: Int)
         case output(answer: Int, TurnOutput)
         case end(answer: Int, TurnFinish)
         /// Nothing has happened for a while: the connection should not look dead.

@@ -13,7 +13,9 @@ struct Exchange: Sendable {
     let id: String
     /// The name of the client's key; its address if it has none.
     let client: String
-    let channel: (any Channel)?
+    /// The name of the client's key; empty if it has none. Responses and conversations belong to it.
+    let owner: String
+    var channel: (any Channel)?
     let style: APIStyle
     let reader: RequestBodyReader
 
@@ -48,8 +50,13 @@ enum APIStyle: Sendable {
                 case 500...: "api_error"
                 default: "invalid_request_error"
                 }
+            // Agents look for these words, and make the conversation shorter.
+            let numbers = error.details.compactMap(\.value.integer)
+            let message =
+                error.code == "context_length_exceeded" && numbers.count == 2
+                ? "prompt is too long: \(numbers[0]) tokens > \(numbers[1]) maximum" : error.message
             let members: [JSONValue.Member] =
-                [.init("type", .string(type)), .init("message", .string(error.message))]
+                [.init("type", .string(type)), .init("message", .string(message))]
                 + (error.param.map { [.init("param", .string($0))] } ?? [])
             return .object([.init("type", .string("error")), .init("error", .object(members))])
         }

@@ -53,6 +53,7 @@ struct LocalTurn: Sendable {
         generation.stopTokens = Set(request.stopTokens)
         generation.minimumTokens = request.minimumTokens
         generation.topScores = request.topScores
+        generation.endsAtLimit = true
         generation.detectsLoops = local.detectsLoops && !request.ignoresEnd
         if request.ignoresEnd { generation.bannedTokens = model.tokenizer.stopTokens.sorted() }
         if case .chat = request.input { isFree = false } else { isFree = true }
@@ -83,6 +84,11 @@ struct LocalTurn: Sendable {
     ///   - emit: called in the caller's task; returns false if nobody wants the rest.
     /// - Throws: ``RequestError``, or `CancellationError`.
     func run(answer: Int = 0, emit: (TurnOutput) -> Bool) async throws -> TurnFinish {
+        if request.maximumTokens == 0 {
+            var usage = TurnUsage()
+            usage.promptTokens = tokens.count
+            return TurnFinish(reason: .length, usage: usage)
+        }
         var generation = generation
         generation.sampling = request.sampling.settings(defaults, answer: answer)
         let sequence = try model.makeSequence(
@@ -126,12 +132,18 @@ struct LocalTurn: Sendable {
         }
     }
 
-    /// The scores of the prompt's tokens from the second one on.
-    func promptScores(top: Int) async throws -> [TokenLogprob] {
+    /// The prompt as the beginning of the answer, with the probabilities of its tokens if they are wanted.
+    ///
+    /// - Throws: ``RequestError``, or `CancellationError`.
+    func echo() async throws -> TurnOutput {
+        let text = String(decoding: model.tokenizer.decode(tokens), as: UTF8.self)
+        guard let top = request.topScores, let first = tokens.first else { return .text(text, []) }
         let sequence = try model.makeSequence(
             contextSize: local.maximumContext, format: local.cacheFormat, adapter: adapter, sharesCache: false)
         do {
-            return try await model.scores(of: tokens, top: top, in: sequence).map { TokenLogprob($0, model.tokenizer) }
+            let scores = try await model.scores(of: tokens, top: top, in: sequence)
+            return .text(
+                text, [TokenLogprob(first: first, model.tokenizer)] + scores.map { TokenLogprob($0, model.tokenizer) })
         } catch {
             throw RequestError.wrapping(error, request)
         }
@@ -151,14 +163,11 @@ extension LocalTurn {
     ) async throws -> [Transcript.ToolDefinition] {
         var definitions: [Transcript.ToolDefinition] = []
         for tool in tools {
-            var definition = Transcript.ToolDefinition(
+            let definition = Transcript.ToolDefinition(
                 name: tool.name, description: tool.description, parameters: GenerationSchema(checked: tool.parameters))
-            do {
-                try await checks.check(ChatTool(definition).parameters)
-            } catch let error as SchemaError {
-                // A tool that is not strict only describes its arguments: they are an object, and the model sees what they should be.
-                if tool.isStrict { throw RequestError(error, place: tool.place, code: "invalid_function_parameters") }
-                definition.parameters = GenerationSchema(checked: .object([.init("type", .string("object"))]))
+            // The arguments of every tool are enforced, also of one that is not strict.
+            do { try await checks.check(ChatTool(definition).parameters) } catch let error as SchemaError {
+                throw RequestError(error, place: tool.place, code: "invalid_function_parameters")
             }
             definitions.append(definition)
         }

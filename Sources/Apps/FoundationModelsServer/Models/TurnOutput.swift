@@ -18,9 +18,14 @@ struct TokenLogprob: Sendable {
 
     var token: TokenID
     var bytes: [UInt8]
-    /// The natural logarithm; 0 for a token that was the only one allowed.
-    var logprob: Double
+    /// The natural logarithm; 0 for a token that was the only one allowed, nil for one that has nothing before it.
+    var logprob: Double?
     var top: [Alternative]
+
+    /// The first token of a text.
+    init(first token: TokenID, _ tokenizer: Tokenizer) {
+        (self.token, bytes, logprob, top) = (token, tokenizer.decode([token]), nil, [])
+    }
 
     init(_ score: TokenScore, _ tokenizer: Tokenizer) {
         token = score.token

@@ -21,14 +21,14 @@ struct CollectedAnswer: Sendable {
 
     /// The mean of the logarithms of the probabilities of its tokens.
     var meanLogprob: Double {
-        logprobs.isEmpty ? -.infinity : logprobs.reduce(0) { $0 + $1.logprob } / Double(logprobs.count)
+        logprobs.isEmpty ? -.infinity : logprobs.reduce(0) { $0 + ($1.logprob ?? 0) } / Double(logprobs.count)
     }
 }
 
 extension TokenLogprob {
     /// As chat completions and responses have them. A token may be a part of a character, so that its bytes are there too.
     var json: JSONValue {
-        .object(Self.members(bytes, logprob) + [.init("top_logprobs", .array(top.map { .object(Self.members($0.bytes, $0.logprob)) }))])
+        .object(Self.members(bytes, logprob ?? 0) + [.init("top_logprobs", .array(top.map { .object(Self.members($0.bytes, $0.logprob)) }))])
     }
 
     private static func members(_ bytes: [UInt8], _ logprob: Double) -> [JSONValue.Member] {

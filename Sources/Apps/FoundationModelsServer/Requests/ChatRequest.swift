@@ -290,11 +290,32 @@ extension ToolUse.Tool {
                 "“\(function.place("name"))” must have 1 to 128 letters, digits, underscores, dashes, points or colons.")
         }
         description = try function.string("description") ?? ""
-        parameters = function.value("parameters") ?? .object([.init("type", .string("object")), .init("properties", .object([]))])
+        parameters = Self.parameters(function.value("parameters"))
         isStrict = try function.bool("strict") ?? false
         place = function.place("parameters")
         function.ignore("cache_control")
         try function.finish()
+    }
+}
+
+extension ToolUse.Tool {
+    /// A tool whose parameters name nothing has none: as a schema, `{}` would allow everything.
+    static func parameters(_ schema: JSONValue?) -> JSONValue {
+        let nothing: Set = ["type", "properties", "required", "title", "description", "$schema", "additionalProperties"]
+        guard case .object(let members) = schema ?? .object([]) else { return schema ?? .null }
+        let isEmpty = members.allSatisfy { member in
+            switch member.name {
+            case "properties": member.value == .object([])
+            case "required": member.value == .array([])
+            case "additionalProperties": member.value == .bool(false)
+            case "type": member.value == .string("object")
+            default: nothing.contains(member.name)
+            }
+        }
+        guard isEmpty else { return schema ?? .object(members) }
+        return .object([
+            .init("type", .string("object")), .init("properties", .object([])), .init("additionalProperties", .bool(false)),
+        ])
     }
 }
 

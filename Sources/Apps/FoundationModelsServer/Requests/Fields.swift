@@ -125,9 +125,11 @@ struct Fields {
         throw .unsupported(place(name), reason)
     }
 
+    /// The names of the fields that nobody has read, and that are not null.
+    var unreadNames: [String] { members.filter { !read.contains($0.name) && $0.value != .null }.map(\.name) }
+
     /// - Throws: ``RequestError/unknown(_:)`` for the first field that nobody has read.
     func finish() throws(RequestError) {
-        guard let unread = members.first(where: { !read.contains($0.name) && $0.value != .null }) else { return }
-        throw .unknown(place(unread.name))
+        if let name = unreadNames.first { throw .unknown(place(name)) }
     }
 }

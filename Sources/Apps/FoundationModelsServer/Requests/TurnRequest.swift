@@ -42,6 +42,9 @@ struct TurnRequest: Sendable {
     /// Requests with different texts share no computed prompts.
     var cacheSalt: String?
 
+    /// Whether the answer begins with the prompt.
+    var echoes = false
+
     /// The name of the field that holds the conversation, for errors.
     var inputName = "messages"
 }

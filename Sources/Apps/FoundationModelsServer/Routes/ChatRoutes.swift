@@ -9,7 +9,7 @@ extension ModelServer {
         [
             .api(.post, "/chat/completions") { [self] exchange in
                 let request = try ChatRequest(try await exchange.body())
-                let run = begin(request.turn, candidates: request.reply.candidates, exchange)
+                let run = begin([request.turn], candidates: request.reply.candidates, exchange)
                 let writer = ChatWriter(
                     id: RequestIdentifier.make("chatcmpl-"), created: Int(Date().timeIntervalSince1970), model: request.turn.model,
                     turn: request.turn, reply: request.reply)
@@ -49,7 +49,7 @@ struct ChatStream: ReplyWriter {
     mutating func texts(for event: AnswerRun.Event) -> [ByteBuffer] {
         switch event {
         case .ping: [EventText.comment]
-        case .begin(let index): [EventText.event(writer.begin(index))]
+        case .begin(let index, _): [EventText.event(writer.begin(index))]
         case .output(let index, let output): writer.chunks(index, output).map { EventText.event($0) }
         case .end(let index, let finish): [EventText.event(writer.end(index, finish))]
         }

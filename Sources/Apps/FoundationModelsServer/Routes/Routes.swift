@@ -6,7 +6,7 @@ internal import Synchronization
 
 extension ModelServer {
     /// All addresses.
-    var routes: [Route] { statusRoutes + modelRoutes + chatRoutes }
+    var routes: [Route] { statusRoutes + modelRoutes + chatRoutes + completionRoutes + messagesRoutes + responsesRoutes + conversationRoutes + embeddingRoutes + ollamaRoutes }
 
     /// Addresses that say how the server is.
     private var statusRoutes: [Route] {

@@ -119,6 +119,9 @@ package final class ModelPool: Sendable {
     /// The number of those who wait for models that are being loaded, for tests and reports.
     package var waiterCount: Int { loads.withLock { $0.running.values.reduce(0) { $0 + $1.waiters.count } } }
 
+    /// The files of the models in memory.
+    package var loadedPaths: [String] { memory.modelSources }
+
     /// Frees the models that nobody uses, and what is kept of sequences that are gone. Other sequences keep what they have computed.
     package func releaseIdle() {
         memory.releaseModels()

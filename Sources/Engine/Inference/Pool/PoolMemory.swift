@@ -202,6 +202,9 @@ final class PoolMemory: Sendable {
 
     // MARK: - Models
 
+    /// The paths of the models in memory.
+    var modelSources: [String] { state.withLock { $0.value.models.values.map(\.source) } }
+
     /// The number of models in memory, for tests and reports.
     var modelCount: Int { state.withLock { $0.value.models.count } }
 

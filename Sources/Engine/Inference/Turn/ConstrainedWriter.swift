@@ -5,6 +5,8 @@ final class ConstrainedWriter: PhaseWriter {
     /// What is the same for all constrained phases of a turn.
     struct Settings {
         var topScores: Int?
+        /// Whether a text for which there is no room ends the phase instead of being an error.
+        var endsAtLimit = false
         /// Whether forced tokens are processed in one batch.
         var batchesForcedTokens: Bool
         /// The number of logits, which may exceed the number of tokens in the vocabulary.
@@ -26,6 +28,8 @@ final class ConstrainedWriter: PhaseWriter {
     private var step: GrammarCursor.Step?
     /// Whether the value was closed because it was a loop.
     private var endedLoop = false
+    /// Whether the shortest text fits.
+    private let hasRoom: Bool
     /// Whether nothing had to be added to close it.
     private var isOver = false
 
@@ -46,7 +50,8 @@ final class ConstrainedWriter: PhaseWriter {
         loops = phase.detectsLoops ? LoopDetector() : nil
         cursor = GrammarCursor(grammar, encode: settings.encode)
         let needed = cursor.minimumTokenCount
-        if needed > limit { throw failure(needed, max(0, limit)) }
+        hasRoom = needed <= limit
+        if !hasRoom, !settings.endsAtLimit { throw failure(needed, max(0, limit)) }
         self.chooser = chooser ?? TokenChooser(vocabulary: grammar.vocabulary, count: settings.logitCount)
         self.chooser.reset()
     }
@@ -89,7 +94,7 @@ final class ConstrainedWriter: PhaseWriter {
     }
 
     private func nextStep(_ generated: Int) -> GrammarCursor.Step {
-        isOver || generated >= limit ? .end : cursor.next(remaining: limit - generated)
+        isOver || !hasRoom || generated >= limit ? .end : cursor.next(remaining: limit - generated)
     }
 
     /// Why the text ends: it is complete, or it was closed because it was endless or because there was no room for what the model

@@ -14,6 +14,9 @@ package struct GenerationRequest: Sendable {
     package var maximumTokens: Int?
     /// The number of tokens of an answer without a grammar before which the model cannot end it.
     package var minimumTokens = 0
+    /// Whether calls of tools count towards ``maximumTokens``, and a call or a guided answer for which there is no room ends the turn
+    /// without it, as one that is cut. Otherwise such a call is an error.
+    package var endsAtLimit = false
     /// Strings that end the answer; they are not part of it.
     package var stopStrings: [String]
     /// Tokens that end the answer; they are not part of it.

@@ -84,7 +84,9 @@ extension TurnPlan {
 
     func callPhase(_ kind: TurnPhase.Kind) -> TurnPhase {
         // Calls with other arguments than the model wrote must not be made: an endless one fills the context, which is an error.
-        TurnPhase(kind: kind, output: .call)
+        var phase = TurnPhase(kind: kind, output: .call)
+        phase.maximumTokens = leftForCalls
+        return phase
     }
 
     /// The name of the next call.
@@ -139,6 +141,9 @@ extension TurnPlan {
         after part: CallPart, _ end: PhaseEnd, _ calls: inout CallState, _ format: ToolFormat
     ) throws -> TurnStep {
         if end.reason == .grammarLimit { throw GenerationFailure.grammarTooComplex }
+        if request.endsAtLimit, end.shortenedAt != nil || [.contextFull, .maximumTokens].contains(end.reason) {
+            return finish(end.reason == .contextFull ? .contextFull : .maximumTokens)
+        }
         if end.reason == .contextFull || end.shortenedAt != nil {
             if let tool = calls.tool {
                 throw GenerationFailure.argumentTooLong(
@@ -243,7 +248,8 @@ extension TurnPlan {
         phase.endsWithText = true
         callTriggers(format, in: &phase)
         let beginnings = [format.trigger] + phase.callableTools.map { ToolFormat.plainBeginning(of: $0) }
-        phase.maximumTokens = Self.maximumSpaces + (beginnings.map { vocabulary.encodePlain($0).count }.max() ?? 0)
+        let longest = Self.maximumSpaces + (beginnings.map { vocabulary.encodePlain($0).count }.max() ?? 0)
+        phase.maximumTokens = min(longest, leftForCalls ?? .max)
         state = .call(calls, .trigger)
         return step(phase)
     }

@@ -41,8 +41,7 @@ extension TurnPlan {
     private mutating func callList(_ tools: [ChatTool]) -> TurnStep {
         guard let grammar = chat.callList(tools, chat.tools.maximumCalls) else { return answer() }
         state = .callList(tools)
-        // The request's limit applies to the response, not to calls.
-        return step(TurnPhase(kind: .constrained(grammar), output: .call))
+        return step(callPhase(.constrained(grammar)))
     }
 
     /// Reads the calls that have been written.
@@ -50,7 +49,15 @@ extension TurnPlan {
         keep(end)
         if end.reason == .grammarLimit { throw GenerationFailure.grammarTooComplex }
         // Calls that were shortened would be calls with other arguments.
-        guard end.reason == .endOfTurn, end.shortenedAt == nil, case .array(let calls) = try parsed(end.text) else {
+        if request.endsAtLimit, end.reason != .endOfTurn || end.shortenedAt != nil {
+            return finish(end.reason == .endOfTurn ? .maximumTokens : end.reason)
+        }
+        let value: JSONValue = end.reason == .endOfTurn && end.shortenedAt == nil ? try parsed(end.text) : .null
+        let calls: [JSONValue]
+        switch value {
+        case .array(let several): calls = several
+        case .object: calls = [value]  // one call at most is no list
+        default:
             throw GenerationFailure.argumentTooLong(
                 tool: tools.first?.name ?? "", argument: nil, contextSize: chat.contextSize)
         }

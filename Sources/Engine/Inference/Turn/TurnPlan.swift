@@ -39,6 +39,8 @@ struct TurnPlan {
     let makeIdentifier: @Sendable () -> String
     var state = State.answer
     var events: [TurnEvent] = []
+    /// The tokens that had been generated when the last phase ended.
+    private var generatedTokens = 0
     /// The tokens that had been generated when the reasoning ended; nil if there is none.
     private var thoughtTokens: Int?
     private var hasText = false
@@ -74,6 +76,7 @@ struct TurnPlan {
     mutating func next(after end: PhaseEnd) throws -> TurnStep {
         kept += appended.count
         appended = []
+        generatedTokens = end.generatedTokens
         switch state {
         case .thought:
             keep(end)
@@ -131,6 +134,11 @@ struct TurnPlan {
     /// The rest of the request's limit, which applies to reasoning and answer.
     private var left: Int? {
         request.maximumTokens.map { limit in thoughtTokens.map { max(1, limit - $0) } ?? limit }
+    }
+
+    /// The rest of the limit for calls; nil if there is none.
+    var leftForCalls: Int? {
+        request.endsAtLimit ? request.maximumTokens.map { max(1, $0 - generatedTokens) } : nil
     }
 
     // MARK: - Reasoning

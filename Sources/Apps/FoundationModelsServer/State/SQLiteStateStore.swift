@@ -1,0 +1,140 @@
+internal import Foundation
+internal import GRDB
+internal import JSON
+
+/// Responses and conversations in a file of SQLite, or in memory.
+final class SQLiteStateStore: StateStore {
+    private let database: any DatabaseWriter
+
+    /// - Parameter file: nil for memory.
+    init(_ file: URL?) throws {
+        var configuration = Configuration()
+        configuration.busyMode = .timeout(10)
+        if let file {
+            try FileManager.default.createDirectory(at: file.deletingLastPathComponent(), withIntermediateDirectories: true)
+            database = try DatabasePool(path: file.path, configuration: configuration)
+            // Prompts are nobody else's business.
+            try FileManager.default.setAttributes([.posixPermissions: 0o600], ofItemAtPath: file.path)
+        } else {
+            database = try DatabaseQueue(configuration: configuration)
+        }
+        var migrator = DatabaseMigrator()
+        migrator.registerMigration("1") { database in
+            try database.execute(
+                sql: """
+                    CREATE TABLE response (
+                        id TEXT PRIMARY KEY, owner TEXT NOT NULL, created INTEGER NOT NULL, previous TEXT,
+                        object BLOB NOT NULL, input BLOB NOT NULL);
+                    CREATE TABLE conversation (
+                        id TEXT PRIMARY KEY, owner TEXT NOT NULL, created INTEGER NOT NULL, next INTEGER NOT NULL DEFAULT 0,
+                        metadata BLOB NOT NULL);
+                    CREATE TABLE item (
+                        conversation TEXT NOT NULL REFERENCES conversation ON DELETE CASCADE, number INTEGER NOT NULL,
+                        id TEXT NOT NULL, json BLOB NOT NULL, PRIMARY KEY (conversation, number));
+                    CREATE UNIQUE INDEX item_id ON item (conversation, id);
+                    """)
+        }
+        try migrator.migrate(database)
+    }
+
+    private static func data(_ value: JSONValue) -> Data { Data(value.bytes) }
+
+    private static func value(_ data: Data) throws -> JSONValue { try JSONParser.parse(data) }
+
+    // MARK: - Responses
+
+    func save(_ response: StoredResponse) async throws {
+        try await database.write { database in
+            try database.execute(
+                sql: """
+                    INSERT INTO response (id, owner, created, previous, object, input) VALUES (?, ?, ?, ?, ?, ?)
+                    ON CONFLICT (id) DO UPDATE SET object = excluded.object
+                    """,
+                arguments: [
+                    response.id, response.owner, response.created, response.previous, Self.data(response.object),
+                    Self.data(.array(response.input)),
+                ])
+        }
+    }
+
+    func response(_ id: String, owner: String) async throws -> StoredResponse? {
+        try await database.read { database in
+            guard
+                let row = try Row.fetchOne(
+                    database, sql: "SELECT created, previous, object, input FROM response WHERE id = ? AND owner = ?",
+                    arguments: [id, owner]),
+                case .array(let input) = try Self.value(row["input"])
+            else { return nil }
+            return StoredResponse(
+                id: id, owner: owner, created: row["created"], previous: row["previous"], object: try Self.value(row["object"]),
+                input: input)
+        }
+    }
+
+    func deleteResponse(_ id: String, owner: String) async throws -> Bool {
+        try await database.write { database in
+            try database.execute(sql: "DELETE FROM response WHERE id = ? AND owner = ?", arguments: [id, owner])
+            return database.changesCount > 0
+        }
+    }
+
+    // MARK: - Conversations
+
+    func save(_ conversation: StoredConversation) async throws {
+        try await database.write { database in
+            try database.execute(
+                sql: """
+                    INSERT INTO conversation (id, owner, created, metadata) VALUES (?, ?, ?, ?)
+                    ON CONFLICT (id) DO UPDATE SET metadata = excluded.metadata
+                    """,
+                arguments: [conversation.id, conversation.owner, conversation.created, Self.data(conversation.metadata)])
+        }
+    }
+
+    func conversation(_ id: String, owner: String) async throws -> StoredConversation? {
+        try await database.read { database in
+            let row = try Row.fetchOne(
+                database, sql: "SELECT created, metadata FROM conversation WHERE id = ? AND owner = ?", arguments: [id, owner])
+            return try row.map { row in
+                StoredConversation(id: id, owner: owner, created: row["created"], metadata: try Self.value(row["metadata"]))
+            }
+        }
+    }
+
+    func deleteConversation(_ id: String, owner: String) async throws -> Bool {
+        try await database.write { database in
+            try database.execute(sql: "DELETE FROM conversation WHERE id = ? AND owner = ?", arguments: [id, owner])
+            return database.changesCount > 0
+        }
+    }
+
+    func items(of conversation: String) async throws -> (items: [StoredItem], next: Int) {
+        try await database.read { database in
+            let next = try Int.fetchOne(database, sql: "SELECT next FROM conversation WHERE id = ?", arguments: [conversation]) ?? 0
+            let rows = try Row.fetchAll(
+                database, sql: "SELECT id, json FROM item WHERE conversation = ? ORDER BY number", arguments: [conversation])
+            return (try rows.map { StoredItem(id: $0["id"], json: try Self.value($0["json"])) }, next)
+        }
+    }
+
+    func append(_ items: [StoredItem], to conversation: String, expected: Int?) async throws {
+        try await database.write { database in
+            let next = try Int.fetchOne(database, sql: "SELECT next FROM conversation WHERE id = ?", arguments: [conversation])
+            guard let next, expected ?? next == next else { throw StateConflict() }
+            for (offset, item) in items.enumerated() {
+                try database.execute(
+                    sql: "INSERT INTO item (conversation, number, id, json) VALUES (?, ?, ?, ?)",
+                    arguments: [conversation, next + offset, item.id, Self.data(item.json)])
+            }
+            try database.execute(
+                sql: "UPDATE conversation SET next = ? WHERE id = ?", arguments: [next + items.count, conversation])
+        }
+    }
+
+    func deleteItem(_ id: String, of conversation: String) async throws -> Bool {
+        try await database.write { database in
+            try database.execute(sql: "DELETE FROM item WHERE conversation = ? AND id = ?", arguments: [conversation, id])
+            return database.changesCount > 0
+        }
+    }
+}
