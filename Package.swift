@@ -215,7 +215,7 @@ let package = Package(
         .target(
             name: "FoundationModelsServer",
             dependencies: [
-                "CZlib", "Embeddings", "Waiting", "Files", "FoundationModels", "Grammar", "Inference", "InstalledModels", "JSON",
+                "CZlib", "ContextKit", "Embeddings", "Waiting", "Files", "FoundationModels", "Grammar", "Inference", "InstalledModels", "JSON",
                 "ModelPrompts",
                 "ProcessSettings", "SHA256",
                 .product(name: "Hummingbird", package: "hummingbird"),

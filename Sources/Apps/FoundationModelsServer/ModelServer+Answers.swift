@@ -27,7 +27,7 @@ extension ModelServer {
             var prepared: [LocalTurn] = []
             for turn in turns {
                 let turn = isolated(turn, exchange)
-                prepared.append(try await LocalTurn(turn, directory.model(named: turn.model), checks))
+                prepared.append(try await LocalTurn(turn, directory.model(named: turn.model), checks, windows))
                 logContent(turn, exchange)
             }
             let all = prepared
@@ -94,6 +94,7 @@ extension ModelServer {
             "answer",
             metadata: [
                 "request": "\(exchange.id)", "model": "\(turn.request.model)", "finish": "\(ended.reason)",
+                "left_out_turns": "\(turn.leftOutTurns)", "recalled_turns": "\(turn.recalledTurns)",
                 "prompt_tokens": "\(usage.promptTokens)", "cached_tokens": "\(usage.cachedTokens)",
                 "completion_tokens": "\(usage.completionTokens)", "queue_seconds": "\(usage.queueSeconds)",
                 "prompt_seconds": "\(usage.promptSeconds)", "generation_seconds": "\(usage.generationSeconds)",

@@ -30,6 +30,7 @@ public final class ModelServer: Sendable {
     let directory: ModelDirectory
     let gate: RequestGate
     let checks = SchemaChecks()
+    let windows = ConversationWindows()
     let reader: RequestBodyReader
     let rules: OriginRules
     let figures = ServerFigures()
@@ -148,6 +149,10 @@ public final class ModelServer: Sendable {
 
     private func checkOrigin(of request: Request) throws {
         let host = request.head.authority
+        // The first one is not among the headers any more.
+        guard request.headers[values: .furtherHost].isEmpty else {
+            throw RequestError(400, "The request names several hosts.")
+        }
         let refusal = rules.refusal(host: host, origin: request.headers[.origin], fetchSite: request.headers[.fetchSite])
         switch refusal {
         case nil: return

@@ -88,6 +88,7 @@ extension HTTPField.Name {
     static let shouldRetry = known("x-should-retry")
     static let apiKey = known("x-api-key")
     static let accelBuffering = known("x-accel-buffering")
+    static let furtherHost = known("host")
     static let fetchSite = known("sec-fetch-site")
     static let privateNetworkRequest = known("access-control-request-private-network")
     static let privateNetworkAllowed = known("access-control-allow-private-network")

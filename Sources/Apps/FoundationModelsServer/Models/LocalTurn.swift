@@ -1,3 +1,4 @@
+internal import ContextKit
 internal import Foundation
 internal import FoundationModels
 internal import Grammar
@@ -19,6 +20,9 @@ struct LocalTurn: Sendable {
     /// The sampling of the model with its adapter.
     private let defaults: ModelDefaults
     private let isFree: Bool
+    /// The turns that were left out because the conversation did not fit, and those of them that came back.
+    let leftOutTurns: Int
+    let recalledTurns: Int
 
     var tokens: [TokenID] { generation.tokens }
     var contextSize: Int { min(local.maximumContext, model.shape.contextLength) }
@@ -29,7 +33,7 @@ struct LocalTurn: Sendable {
     /// Loads the model, renders the prompt, compiles the grammars.
     ///
     /// - Throws: ``RequestError``, or `CancellationError`.
-    init(_ request: TurnRequest, _ served: ServedModel, _ checks: SchemaChecks) async throws {
+    init(_ request: TurnRequest, _ served: ServedModel, _ checks: SchemaChecks, _ windows: ConversationWindows) async throws {
         local = served.local
         self.request = request
         lease = try await served.lease()
@@ -41,9 +45,10 @@ struct LocalTurn: Sendable {
         self.defaults = defaults
 
         let definitions = try await Self.definitions(request.tools.tools, checks)
-        let (tokens, tools) = try Self.prompt(request, definitions, local, model)
-        self.tools = tools
         let size = min(local.maximumContext, model.shape.contextLength)
+        let written = try await Self.prompt(request, definitions, local, model, size, windows)
+        let tokens = written.tokens
+        (tools, leftOutTurns, recalledTurns) = (written.tools, written.leftOutTurns, written.recalledTurns)
         guard tokens.count < size else {
             throw RequestError.tooLong(tokens: tokens.count, contextSize: size, param: request.inputName)
         }
@@ -174,21 +179,30 @@ extension LocalTurn {
         return definitions
     }
 
+    /// The prompt of a request.
+    private struct Written {
+        var tokens: [TokenID]
+        var tools = TurnTools()
+        var leftOutTurns = 0
+        var recalledTurns = 0
+    }
+
     private static func prompt(
-        _ request: TurnRequest, _ definitions: [Transcript.ToolDefinition], _ local: LocalModel, _ model: LoadedModel
-    ) throws -> ([TokenID], TurnTools) {
+        _ request: TurnRequest, _ definitions: [Transcript.ToolDefinition], _ local: LocalModel, _ model: LoadedModel,
+        _ contextSize: Int, _ windows: ConversationWindows
+    ) async throws -> Written {
         let count = model.tokenizer.vocabulary.count
         switch request.input {
         case .tokens(let tokens):
             if let wrong = tokens.first(where: { $0 < 0 || Int($0) >= count }) {
                 throw RequestError.invalid(request.inputName, "The model has no token \(wrong): it has \(count) tokens.")
             }
-            return (tokens, TurnTools())
+            return Written(tokens: tokens)
         case .text(let text):
             var tokens = model.tokenizer.encode([.template(text)], addsBoundaryTokens: true)
             if let end = model.tokenizer.endMark, tokens.last == end { tokens.removeLast() }
             if tokens.isEmpty { throw RequestError.invalid(request.inputName, "“\(request.inputName)” is empty.") }
-            return (tokens, TurnTools())
+            return Written(tokens: tokens)
         case .chat(let chat):
             var messages = chat.messages
             if chat.describesFormat, case .schema(let schema, _)? = request.format,
@@ -196,17 +210,39 @@ extension LocalTurn {
             {
                 messages[place].content += "\n\n" + SchemaDescription.request(for: schema)
             }
-            let entries = Transcript.entries(messages, definitions)
-            var prompt = TranscriptRenderer(local, model).prompt(for: entries, thinking: chat.thinking)
-            if model.toolFormat != nil { prompt.tools = definitions.map { ChatTool($0) } }
-            var tokens: [TokenID]
-            do { tokens = try model.tokens(for: prompt) } catch {
-                throw RequestError.invalid(request.inputName, "The model's chat template cannot write this conversation: \(error)")
+            let renderer = TranscriptRenderer(local, model)
+            let tools = definitions.map { ChatTool($0) }
+            @Sendable func prompt(_ entries: [Transcript.Entry]) -> ChatPrompt {
+                var prompt = renderer.prompt(for: entries, thinking: chat.thinking)
+                if model.toolFormat != nil { prompt.tools = tools }
+                return prompt
             }
-            if let prefill = chat.prefill { tokens += model.tokenizer.encode(continuation: prefill) }
-            let tools = try turnTools(request, definitions, prompt, Transcript(entries: entries), model)
-            return (tokens, tools)
+            @Sendable func tokens(_ entries: [Transcript.Entry]) throws -> [TokenID] {
+                do { return try model.tokens(for: prompt(entries)) } catch {
+                    throw RequestError.invalid(
+                        request.inputName, "The model's chat template cannot write this conversation: \(error)")
+                }
+            }
+            var entries = Transcript.entries(messages, definitions)
+            var written = Written(tokens: try tokens(entries))
+            if request.truncates, written.tokens.count >= contextSize - Self.reserve(request, contextSize) {
+                let fitted = try await windows.fit(
+                    entries, request, contextSize: contextSize, reserve: Self.reserve(request, contextSize)
+                ) { try tokens($0).count }
+                entries = fitted.entries
+                written = Written(tokens: try tokens(entries))
+                written.leftOutTurns = fitted.leftOutTurns
+                written.recalledTurns = Set(fitted.recall?.recalledItems.map(\.turn) ?? []).count
+            }
+            if let prefill = chat.prefill { written.tokens += model.tokenizer.encode(continuation: prefill) }
+            written.tools = try turnTools(request, definitions, prompt(entries), Transcript(entries: entries), model)
+            return written
         }
+    }
+
+    /// The tokens that are kept free for the answer where the conversation is made to fit.
+    private static func reserve(_ request: TurnRequest, _ contextSize: Int) -> Int {
+        max(1, min(request.maximumTokens ?? 512, 512, contextSize / 4))
     }
 
     private static func turnTools(

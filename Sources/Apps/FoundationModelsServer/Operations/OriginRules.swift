@@ -62,7 +62,11 @@ struct OriginRules: Sendable {
     static func name(of host: String) -> String {
         var name = host.lowercased()
         if name.hasPrefix("[") { return String(name.dropFirst().prefix { $0 != "]" }) }
-        if name.filter({ $0 == ":" }).count == 1, let colon = name.firstIndex(of: ":") { name = String(name[..<colon]) }
+        if let colon = name.lastIndex(of: ":"), name[name.index(after: colon)...].allSatisfy(\.isWholeNumber),
+            name.firstIndex(of: ":") == colon
+        {
+            name = String(name[..<colon])
+        }
         return name.hasSuffix(".") ? String(name.dropLast()) : name
     }
 }

@@ -187,6 +187,9 @@ struct ResponsesRequest: Sendable {
         if chat.messages.isEmpty { throw .invalid("input", "“input” is empty.") }
         var turn = turn
         turn.input = .chat(chat)
+        turn.conversation = conversation
+        // A conversation that the server keeps never ends.
+        if conversation != nil { turn.truncates = true }
         return turn
     }
 }

@@ -39,6 +39,8 @@ struct TurnRequest: Sendable {
     /// Whether the server leaves out parts of a conversation that does not fit the window, and searches them for what the last message
     /// needs.
     var truncates = false
+    /// Identifies the conversation among those that the server keeps; nil if the client sends all of it.
+    var conversation: String?
     /// Requests with different texts share no computed prompts.
     var cacheSalt: String?
 

@@ -28,7 +28,7 @@ extension ModelServer {
     /// The number of tokens that the engine would process for a request.
     func tokenCount(of turn: TurnRequest) async throws -> Int {
         do {
-            return try await LocalTurn(turn, directory.model(named: turn.model), checks).tokens.count
+            return try await LocalTurn(turn, directory.model(named: turn.model), checks, windows).tokens.count
         } catch let error as RequestError {
             // What is too long can be counted too.
             if error.code == "context_length_exceeded",

@@ -42,7 +42,7 @@ extension ModelServer {
                 method: .post, paths: ["/apply-template", "/v1/apply-template", "/v1/chat/completions/render"], name: "/apply-template"
             ) { [self] exchange in
                 let request = try ChatRequest(try await exchange.body())
-                let turn = try await LocalTurn(request.turn, directory.model(named: request.turn.model), checks)
+                let turn = try await LocalTurn(request.turn, directory.model(named: request.turn.model), checks, windows)
                 let prompt = String(decoding: turn.model.tokenizer.decode(turn.tokens), as: UTF8.self)
                 return .json(.object([.init("prompt", .string(prompt)), .init("count", .int(turn.tokens.count))]))
             },
@@ -107,7 +107,7 @@ extension ModelServer {
             guard case .object(let members) = body else { throw RequestError(400, "The body must be a JSON object.") }
             let own: Set = ["return_token_strs", "add_special_tokens"]
             let request = try ChatRequest(.object(members.filter { !own.contains($0.name) }))
-            let turn = try await LocalTurn(request.turn, directory.model(named: request.turn.model), checks)
+            let turn = try await LocalTurn(request.turn, directory.model(named: request.turn.model), checks, windows)
             return reply(turn.tokens, turn.model, withTexts: body["return_token_strs"] == .bool(true), isLlama: false, withPieces: false)
         }
         var fields = try Fields(body)
