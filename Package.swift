@@ -215,13 +215,16 @@ let package = Package(
         .target(
             name: "FoundationModelsServer",
             dependencies: [
-                "CZlib", "ContextKit", "Embeddings", "Waiting", "Files", "FoundationModels", "Grammar", "Inference", "InstalledModels", "JSON",
+                "CZlib", "ContextKit", "Embeddings", "FoundationModelsOpenAI", "TokenCounts", "Waiting", "Files", "FoundationModels", "Grammar", "Inference", "InstalledModels", "JSON",
                 "ModelPrompts",
                 "ProcessSettings", "SHA256",
                 .product(name: "Hummingbird", package: "hummingbird"),
                 .product(name: "Logging", package: "swift-log"), .product(name: "CoreMetrics", package: "swift-metrics"),
                 .product(name: "Metrics", package: "swift-metrics"), .product(name: "NIOCore", package: "swift-nio"),
                 .product(name: "GRDB", package: "GRDB.swift"), .product(name: "HTTPTypes", package: "swift-http-types"),
+                .product(name: "AsyncHTTPClient", package: "async-http-client"),
+                .product(name: "NIOHTTP1", package: "swift-nio"), .product(name: "NIOPosix", package: "swift-nio"),
+                .target(name: "FoundationModelsPostgreSQL", condition: .when(traits: ["PostgreSQL"])),
                 .product(name: "ServiceLifecycle", package: "swift-service-lifecycle"),
             ],
             swiftSettings: settings),

@@ -1,13 +1,13 @@
 #if PostgreSQL
 internal import CPostgreSQL
-import Foundation
+package import Foundation
 
 /// A connection to a PostgreSQL server, through libpq. Only one thread may use it at a time.
-final class PostgreSQLConnection: @unchecked Sendable {
+package final class PostgreSQLConnection: @unchecked Sendable {
     private let connection: OpaquePointer
 
     /// A parameter of a statement. Types are those that the server infers.
-    enum Parameter {
+    package enum Parameter {
         case text(String)
         case integer(Int64)
         case double(Double)
@@ -101,7 +101,7 @@ final class PostgreSQLConnection: @unchecked Sendable {
     func execute(_ sql: String) throws(PostgreSQLError) { try check(PQexec(connection, sql)) }
 
     /// Executes a statement with the parameters `$1`, `$2` and so on.
-    @discardableResult func query(_ sql: String, _ parameters: [Parameter] = []) throws(PostgreSQLError) -> PostgreSQLRows {
+    @discardableResult package func query(_ sql: String, _ parameters: [Parameter] = []) throws(PostgreSQLError) -> PostgreSQLRows {
         var lengths: [Int32] = []
         var formats: [Int32] = []
         var buffers: [[UInt8]?] = []
@@ -163,12 +163,12 @@ final class PostgreSQLConnection: @unchecked Sendable {
 }
 
 /// The rows that a statement returned.
-final class PostgreSQLRows {
+package final class PostgreSQLRows {
     private let result: OpaquePointer
     /// The number of rows.
-    let count: Int
+    package let count: Int
     /// The number of rows that the statement changed.
-    let changed: Int
+    package let changed: Int
 
     fileprivate init(_ result: OpaquePointer) {
         self.result = result
@@ -187,14 +187,14 @@ final class PostgreSQLRows {
     }
 
     /// A value as text; nil for NULL.
-    func text(_ row: Int, _ column: Int) -> String? { field(row, column).map { String(decoding: $0, as: UTF8.self) } }
+    package func text(_ row: Int, _ column: Int) -> String? { field(row, column).map { String(decoding: $0, as: UTF8.self) } }
 
-    func integer(_ row: Int, _ column: Int) -> Int64? { text(row, column).flatMap { Int64($0) } }
+    package func integer(_ row: Int, _ column: Int) -> Int64? { text(row, column).flatMap { Int64($0) } }
 
     func double(_ row: Int, _ column: Int) -> Double? { text(row, column).flatMap { Double($0) } }
 
     /// A value of the type `bytea`, which the server sends in hexadecimal digits; nil for NULL.
-    func bytes(_ row: Int, _ column: Int) throws(PostgreSQLError) -> Data? {
+    package func bytes(_ row: Int, _ column: Int) throws(PostgreSQLError) -> Data? {
         guard let field = field(row, column) else { return nil }
         guard field.count >= 2, field[0] == UInt8(ascii: "\\"), field[1] == UInt8(ascii: "x") else {
             throw PostgreSQLError(kind: .data, message: "the server sends bytes in an unknown form")
@@ -209,7 +209,7 @@ final class PostgreSQLRows {
 }
 
 /// An error of a PostgreSQL server, or of the connection to it.
-struct PostgreSQLError: Error {
+package struct PostgreSQLError: Error {
     enum Kind {
         /// There is no server, or it went away.
         case connection
@@ -225,7 +225,7 @@ struct PostgreSQLError: Error {
     var message: String
 
     /// What went wrong and what can be done, for people.
-    var reason: String {
+    package var reason: String {
         switch (kind, state) {
         case (.connection, _) where message.contains("too many"): "the PostgreSQL server has too many connections: \(message)"
         case (.connection, _): "the PostgreSQL server cannot be reached or has ended the connection: \(message)"

@@ -5,7 +5,7 @@ import Synchronization
 /// A schema on a PostgreSQL server, and connections to it.
 ///
 /// Each operation is one transaction. A connection that the server has ended is replaced when the next transaction begins.
-final class PostgreSQLServer: Sendable {
+package final class PostgreSQLServer: Sendable {
     /// Server, database and schema, for people.
     let name: String
     let isReadOnly: Bool
@@ -26,7 +26,7 @@ final class PostgreSQLServer: Sendable {
     ///   - statementTimeout: How long a statement may take if the settings do not say it, such as `120s`; nil without a limit.
     ///   - migrations: The statements that create the tables. Later versions add elements.
     ///   - properties: What the schema says about itself, when it is created.
-    init(
+    package init(
         _ settings: String, schema: String, kind: String, isReadOnly: Bool, usesVectors: Bool, statementTimeout: String? = nil,
         migrations: [String],
         properties: [(name: String, value: String)] = []
@@ -132,7 +132,7 @@ final class PostgreSQLServer: Sendable {
 
     // MARK: - Transactions
 
-    enum Mode { case read, write }
+    package enum Mode { case read, write }
 
     private func begin(_ mode: Mode) -> String {
         let mode = mode == .read ? "REPEATABLE READ, READ ONLY" : "READ COMMITTED, READ WRITE"
@@ -185,7 +185,7 @@ final class PostgreSQLServer: Sendable {
     }
 
     /// Runs a transaction on another thread, so that waiting for the server does not block the tasks of the program.
-    func background<Value: Sendable>(
+    package func background<Value: Sendable>(
         _ mode: Mode, _ body: @escaping @Sendable (PostgreSQLConnection) throws -> Value
     ) async throws -> Value {
         try Task.checkCancellation()

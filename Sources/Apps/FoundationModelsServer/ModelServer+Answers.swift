@@ -24,10 +24,10 @@ extension ModelServer {
     func begin(_ turns: [TurnRequest], candidates: Int, _ exchange: Exchange) -> AnswerRun {
         AnswerRun(exchange.channel) { [self] send in
             // What is wrong with one of them is said before anything is generated.
-            var prepared: [LocalTurn] = []
+            var prepared: [any ServedTurn] = []
             for turn in turns {
                 let turn = isolated(turn, exchange)
-                prepared.append(try await LocalTurn(turn, directory.model(named: turn.model), checks, windows))
+                prepared.append(try await prepare(turn))
                 logContent(turn, exchange)
             }
             let all = prepared
@@ -47,6 +47,13 @@ extension ModelServer {
         }
     }
 
+    private func prepare(_ turn: TurnRequest) async throws -> any ServedTurn {
+        if let upstreams {
+            return try await UpstreamTurn(turn, upstreams, contextSize: configuration.contextSize, checks, windows)
+        }
+        return try await LocalTurn(turn, directory.model(named: turn.model), checks, windows)
+    }
+
     private func isolated(_ turn: TurnRequest, _ exchange: Exchange) -> TurnRequest {
         guard configuration.isolatesKeys else { return turn }
         var turn = turn
@@ -55,12 +62,12 @@ extension ModelServer {
     }
 
     private func generate(
-        _ turn: LocalTurn, seed: Int, _ exchange: Exchange, _ send: @escaping @Sendable (AnswerRun.Event) -> Void
+        _ turn: any ServedTurn, seed: Int, _ exchange: Exchange, _ send: @escaping @Sendable (AnswerRun.Event) -> Void
     ) async throws {
         let arrival = ContinuousClock.now
         let place = try await gate.enter(exchange.client)
         // What has been processed when the client goes away counts too.
-        var work = turn.tokens.count
+        var work = turn.promptTokens ?? 0
         defer { place.leave(tokens: work) }
         let start = ContinuousClock.now
         let finish = try await withDeadline(seconds: configuration.maximumRequestSeconds) {
@@ -68,7 +75,7 @@ extension ModelServer {
             func begin() {
                 if first != nil { return }
                 first = .now - arrival
-                send(.begin(answer: 0, promptTokens: turn.tokens.count))
+                send(.begin(answer: 0, promptTokens: turn.promptTokens ?? 0))
             }
             if turn.request.echoes {
                 let echo = try await turn.echo()

@@ -39,6 +39,7 @@ extension ModelServer: Service {
             try await withThrowingTaskGroup(of: Void.self) { group in
                 group.addTask { try await application.run() }
                 if let seconds = self.configuration.idleSeconds { group.addTask { try await self.freeIdleModels(seconds) } }
+                if let upstreams = self.upstreams { group.addTask { try await upstreams.watch() } }
                 try await group.next()
                 group.cancelAll()
             }

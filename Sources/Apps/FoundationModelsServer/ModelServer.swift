@@ -35,6 +35,8 @@ public final class ModelServer: Sendable {
     let rules: OriginRules
     let figures = ServerFigures()
     let store: any StateStore
+    /// The servers that run the models; nil if this one does.
+    let upstreams: UpstreamPool?
     /// The responses that are being generated in the background.
     let running = Mutex<[String: Task<Void, Never>]>([:])
     let started = Date()
@@ -49,7 +51,12 @@ public final class ModelServer: Sendable {
     /// - Throws: an error of the file of responses and conversations.
     public init(_ configuration: Configuration) throws {
         self.configuration = configuration
-        store = try SQLiteStateStore(configuration.store)
+        store = try Self.makeStore(configuration)
+        upstreams =
+            configuration.upstreams.isEmpty
+            ? nil
+            : UpstreamPool(
+                configuration.upstreams, key: configuration.upstreamKey, silence: configuration.upstreamSilenceSeconds)
         directory = ModelDirectory(
             folder: .standard, served: configuration.models, aliases: configuration.aliases, contextSize: configuration.contextSize)
         gate = RequestGate(
@@ -61,6 +68,23 @@ public final class ModelServer: Sendable {
             hosts: Set(configuration.hosts.map { OriginRules.name(of: $0) }), origins: configuration.origins,
             isLoopback: configuration.socket != nil || OriginRules.isLoopback(configuration.host))
         keys = Mutex(Self.table(configuration.keys))
+    }
+
+    private static func makeStore(_ configuration: Configuration) throws -> any StateStore {
+        guard let server = configuration.postgreSQL else { return try SQLiteStateStore(configuration.store) }
+        #if PostgreSQL
+            return try PostgreSQLStateStore(server)
+        #else
+            throw UnavailableStore(server: server)
+        #endif
+    }
+
+    /// The package was built without PostgreSQL.
+    struct UnavailableStore: LocalizedError {
+        let server: String
+        var errorDescription: String? {
+            "This program was built without PostgreSQL. Build it with “--traits PostgreSQL”, which needs the headers of libpq."
+        }
     }
 
     private static func table(_ keys: [APIKey]) -> [String: APIKey] {

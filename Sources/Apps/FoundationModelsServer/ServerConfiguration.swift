@@ -26,6 +26,15 @@ extension ModelServer {
         /// Whether prompts and answers are checked as those of the framework's sessions are.
         public var hasGuardrails = false
 
+        // MARK: Other servers
+
+        /// Base addresses of servers with OpenAI's API that run the models, such as `http://10.0.0.1:8000/v1`; empty if this one does.
+        public var upstreams: [String] = []
+        /// The key that these servers want; those of clients are not passed on.
+        public var upstreamKey: String?
+        /// Seconds without data after which one of them counts as failed.
+        public var upstreamSilenceSeconds = 60
+
         // MARK: Clients
 
         /// The keys of clients; empty to serve everybody who reaches the server.
@@ -64,6 +73,9 @@ extension ModelServer {
         public var logsContent = false
         /// Where responses and conversations are kept; nil for memory.
         public var store: URL?
+        /// How to connect to a PostgreSQL server that keeps them instead, as libpq documents: `postgresql://user@host/database`. Servers
+        /// with the same one serve each other's clients.
+        public var postgreSQL: String?
 
         /// Creates a configuration with the defaults.
         public init() {}

@@ -146,13 +146,13 @@ struct UnsupportedParameter: Error {
 
 /// Splits a stream into the data of server-sent events
 /// (https://html.spec.whatwg.org/multipage/server-sent-events.html).
-struct EventLines {
+package struct EventLines {
     let maximumLineLength: Int
     private var line: [UInt8] = []
 
-    init(maximumLineLength: Int) { self.maximumLineLength = maximumLineLength }
+    package init(maximumLineLength: Int) { self.maximumLineLength = maximumLineLength }
 
-    mutating func append(_ bytes: some Sequence<UInt8>) throws -> [[UInt8]] {
+    package mutating func append(_ bytes: some Sequence<UInt8>) throws -> [[UInt8]] {
         var events: [[UInt8]] = []
         for byte in bytes {
             guard byte == UInt8(ascii: "\n") else {

@@ -21,6 +21,7 @@ public enum Setting: String, CaseIterable, Sendable {
     case traceText = "FM_TRACE_TEXT"
     // The server.
     case serverKey = "FM_SERVER_KEY"
+    case upstreamKey = "FM_UPSTREAM_KEY"
     // Folders.
     case package = "FM_PACKAGE"
     case cacheFolder = "XDG_CACHE_HOME"
@@ -50,6 +51,7 @@ public enum Setting: String, CaseIterable, Sendable {
         case .trace: "the file that records requests, for “fm trace”"
         case .traceText: "1 records prompts and responses too"
         case .serverKey: "a key that clients of “fm serve” need"
+        case .upstreamKey: "the key that the servers behind “fm serve” want"
         case .package: "the folder of this package, for “fm play FILE.swift”"
         case .cacheFolder: "the folder of what can be made again: packed weights"
         case .dataFolder: "the folder of models, adapters and conversations"

@@ -54,6 +54,16 @@ struct Serve: AsyncParsableCommand {
     @Flag(help: "Check prompts and answers for safety, as “fm” does.")
     var guardrails = false
 
+    // MARK: Other servers
+
+    @Option(
+        help: ArgumentHelp(
+            "A server with OpenAI's API that runs the models, such as http://10.0.0.1:8000/v1; may be repeated.", valueName: "url"))
+    var upstream: [String] = []
+
+    @Option(help: ArgumentHelp("Pass a server over that sends nothing for so long.", valueName: "seconds"))
+    var upstreamSilence = 60
+
     // MARK: Clients
 
     @Option(help: ArgumentHelp("A file of keys; without one, everybody who reaches the server is served.", valueName: "file"))
@@ -92,7 +102,10 @@ struct Serve: AsyncParsableCommand {
 
     // MARK: Records
 
-    @Option(help: ArgumentHelp("Where responses are kept (default: with the models); “none” for memory only.", valueName: "file"))
+    @Option(
+        help: ArgumentHelp(
+            "Where responses and conversations are kept: a file (default: with the models), “none” for memory, or postgresql://…, which several servers share.",
+            valueName: "place"))
     var store: String?
 
     @Flag(help: "Write prompts to the log.")
@@ -110,6 +123,9 @@ struct Serve: AsyncParsableCommand {
             ("--context-size", contextSize), ("--parallel", parallel), ("--max-wait", maxWait), ("--max-time", maxTime),
             ("--max-body", maxBody),
         ] where value < 1 { throw ValidationError("\(name) must be at least 1.") }
+        for url in upstream where URL(string: url)?.host == nil || !url.hasPrefix("http") {
+            throw ValidationError("--upstream \(url): an address such as http://10.0.0.1:8000/v1 is expected.")
+        }
         if queue < 0 { throw ValidationError("--queue must be at least 0.") }
         if let unloadAfter, unloadAfter < 1 { throw ValidationError("--unload-after must be at least 1.") }
         for alias in alias where alias.split(separator: "=").count != 2 {
@@ -188,7 +204,14 @@ struct Serve: AsyncParsableCommand {
         (configuration.maximumWaitSeconds, configuration.maximumRequestSeconds) = (maxWait, maxTime)
         configuration.maximumBodyBytes = maxBody
         configuration.logsContent = logContent
-        configuration.store = store == "none" ? nil : store.map { URL(filePath: $0) } ?? ModelServer.standardStore
+        configuration.upstreams = upstream
+        configuration.upstreamKey = Setting.upstreamKey.value
+        configuration.upstreamSilenceSeconds = upstreamSilence
+        if let store, store.hasPrefix("postgresql://") || store.hasPrefix("postgres://") || store.contains("=") {
+            configuration.postgreSQL = store
+        } else {
+            configuration.store = store == "none" ? nil : store.map { URL(filePath: $0) } ?? ModelServer.standardStore
+        }
         return configuration
     }
 

@@ -8,7 +8,7 @@ internal import Logging
 internal import ModelPrompts
 
 /// A turn of a model of this machine: everything that is known before a token is generated. What is wrong with a request is found here.
-struct LocalTurn: Sendable {
+struct LocalTurn: ServedTurn {
     let request: TurnRequest
     let model: LoadedModel
     /// Keeps the model in memory.
@@ -25,6 +25,7 @@ struct LocalTurn: Sendable {
     let recalledTurns: Int
 
     var tokens: [TokenID] { generation.tokens }
+    var promptTokens: Int? { tokens.count }
     var contextSize: Int { min(local.maximumContext, model.shape.contextLength) }
 
     /// Without a limit in the request, an answer ends after this number of tokens.
@@ -82,13 +83,7 @@ struct LocalTurn: Sendable {
         self.generation = generation
     }
 
-    /// Generates one answer.
-    ///
-    /// - Parameters:
-    ///   - answer: its number, of several to the same request.
-    ///   - emit: called in the caller's task; returns false if nobody wants the rest.
-    /// - Throws: ``RequestError``, or `CancellationError`.
-    func run(answer: Int = 0, emit: (TurnOutput) -> Bool) async throws -> TurnFinish {
+    func run(answer: Int, emit: (TurnOutput) -> Bool) async throws -> TurnFinish {
         if request.maximumTokens == 0 {
             var usage = TurnUsage()
             usage.promptTokens = tokens.count
@@ -137,9 +132,6 @@ struct LocalTurn: Sendable {
         }
     }
 
-    /// The prompt as the beginning of the answer, with the probabilities of its tokens if they are wanted.
-    ///
-    /// - Throws: ``RequestError``, or `CancellationError`.
     func echo() async throws -> TurnOutput {
         let text = String(decoding: model.tokenizer.decode(tokens), as: UTF8.self)
         guard let top = request.topScores, let first = tokens.first else { return .text(text, []) }

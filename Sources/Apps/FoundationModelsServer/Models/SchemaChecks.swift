@@ -7,12 +7,31 @@ internal import Waiting
 final class SchemaChecks: Sendable {
     private struct State {
         var results: [JSONValue: SchemaError?] = [:]
+        var forms: [GrammarSource: UpstreamCheck.Form] = [:]
     }
 
     private let state = Mutex(State())
     /// Schemas of strangers are compiled one at a time, so that they cannot take all threads.
     private let lock = AsyncLock()
     private static let capacity = 1_024
+
+    /// The form of an answer of another server; nil for no source.
+    ///
+    /// - Throws: ``SchemaError``, or `CancellationError`.
+    func form(_ source: GrammarSource?) async throws -> UpstreamCheck.Form? {
+        guard let source else { return nil }
+        if let known = state.withLock({ $0.forms[source] }) { return known }
+        try await lock.acquire()
+        defer { lock.release() }
+        let form = try await onAnotherThread { try UpstreamCheck.Form(source) }
+        state.withLock { state in
+            if state.forms.count >= Self.formCapacity { state.forms = [:] }
+            state.forms[source] = form
+        }
+        return form
+    }
+
+    private static let formCapacity = 64
 
     /// - Throws: ``SchemaError``, or `CancellationError`.
     func check(_ schema: JSONValue) async throws {

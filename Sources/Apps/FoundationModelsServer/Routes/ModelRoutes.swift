@@ -10,6 +10,9 @@ extension ModelServer {
     var modelRoutes: [Route] {
         [
             .api(.get, "/models") { [self] _ in
+                if let upstreams {
+                    return .json(.object([.init("object", .string("list")), .init("data", .array(await upstreams.models()))]))
+                }
                 let entries = directory.entries
                 var data = entries.map { description(of: $0) }
                 data += directory.aliases.sorted { $0.key < $1.key }.map { alias, name in

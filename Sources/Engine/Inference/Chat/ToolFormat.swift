@@ -107,7 +107,7 @@ extension ToolFormat.Arguments {
 
 extension ToolFormat {
     /// A call identifier of nine letters and digits, as the formats with identifiers require.
-    @Sendable static func identifier() -> String {
+    @Sendable package static func identifier() -> String {
         let alphabet = Array("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789")
         return String((0..<9).map { _ in alphabet[Int.random(in: 0..<alphabet.count)] })
     }

@@ -1,0 +1,174 @@
+internal import AsyncHTTPClient
+internal import Foundation
+internal import FoundationModelsOpenAI
+internal import JSON
+internal import Logging
+internal import NIOCore
+internal import NIOHTTP1
+internal import NIOPosix
+internal import Synchronization
+
+/// The servers behind this one, and the connections to them.
+final class UpstreamPool: Sendable {
+    /// What a server has refused before, and is asked for in another way from then on.
+    struct Dialect: Sendable {
+        /// Whether it knows schemas of answers; those that do not are asked for any JSON.
+        var knowsSchemas = true
+    }
+
+    private struct State {
+        var choice: UpstreamChoice
+        var dialects: [Int: Dialect] = [:]
+        var models: [Int: [JSONValue]] = [:]
+    }
+
+    let urls: [String]
+    private let key: String?
+    private let state: Mutex<State>
+    private let client: HTTPClient
+    private static let start = ContinuousClock.now
+    private static let maximumLine = 4 << 20
+    private static let maximumReply = 64 << 20
+
+    /// - Parameters:
+    ///   - urls: the base addresses, such as `http://10.0.0.1:8000/v1`.
+    ///   - key: what these servers want from this one; those of clients stay here.
+    ///   - silence: the seconds without data after which a server counts as failed.
+    init(_ urls: [String], key: String?, silence: Int) {
+        self.urls = urls.map { $0.hasSuffix("/") ? String($0.dropLast()) : $0 }
+        self.key = key
+        state = Mutex(State(choice: UpstreamChoice(self.urls)))
+        var configuration = HTTPClient.Configuration(timeout: .init(connect: .seconds(5), read: .seconds(Int64(silence))))
+        configuration.redirectConfiguration = .disallow
+        configuration.connectionPool.retryConnectionEstablishment = false
+        configuration.connectionPool.concurrentHTTP1ConnectionsPerHostSoftLimit = .max
+        client = HTTPClient(eventLoopGroupProvider: .singleton, configuration: configuration)
+    }
+
+    deinit { client.shutdown { _ in } }
+
+    private static var now: Double { (ContinuousClock.now - start).seconds }
+
+    // MARK: - Choice
+
+    func choose(_ key: String, except tried: Set<Int>) -> Int? {
+        state.withLock { $0.choice.choose(key, except: tried, now: Self.now) }
+    }
+
+    func end(_ server: Int, isFault: Bool) { state.withLock { $0.choice.end(server, isFault: isFault, now: Self.now) } }
+
+    func dialect(of server: Int) -> Dialect { state.withLock { $0.dialects[server] ?? Dialect() } }
+    func setDialect(_ dialect: Dialect, of server: Int) { state.withLock { $0.dialects[server] = dialect } }
+
+    // MARK: - Requests
+
+    /// Why a server has not answered.
+    struct Failure: Error {
+        /// The status of its reply; nil if there was none.
+        var status: Int?
+        var body: JSONValue
+        /// What went wrong, for the log.
+        var reason: String
+    }
+
+    /// Sends a request and passes on the data of the events of its reply; a reply that is no stream is one event.
+    ///
+    /// - Throws: ``Failure``, the errors of `receive`, or `CancellationError`.
+    func stream(_ body: JSONValue, to server: Int, receive: (_ data: [UInt8], _ isWhole: Bool) throws -> Void) async throws {
+        try await send(.POST, "/chat/completions", body, to: server, accept: "text/event-stream") { response in
+            let isStream = response.headers.first(name: "Content-Type")?.lowercased().contains("event-stream") ?? false
+            guard response.status == .ok else { throw try await self.failure(response) }
+            guard isStream else {
+                return try receive(try await self.bytes(response), true)
+            }
+            var lines = EventLines(maximumLineLength: Self.maximumLine)
+            for try await buffer in response.body {
+                for data in try lines.append(buffer.readableBytesView) { try receive(data, false) }
+            }
+            for data in try lines.append([UInt8(ascii: "\n")]) { try receive(data, false) }
+        }
+    }
+
+    /// The models of all servers, by name.
+    func models() async -> [JSONValue] {
+        await refreshModels()
+        var known: [String: JSONValue] = [:]
+        for list in state.withLock({ $0.models.values.map { $0 } }) {
+            for model in list { if let id = model["id"]?.string { known[id] = known[id] ?? model } }
+        }
+        return known.sorted { $0.key < $1.key }.map(\.value)
+    }
+
+    private func refreshModels() async {
+        await withTaskGroup(of: Void.self) { group in
+            for server in urls.indices {
+                group.addTask {
+                    guard let list = try? await self.get("/models", from: server), case .array(let models)? = list["data"] else { return }
+                    self.state.withLock { $0.models[server] = models }
+                }
+            }
+        }
+    }
+
+    private func get(_ path: String, from server: Int) async throws -> JSONValue {
+        try await send(.GET, path, nil, to: server, accept: "application/json") { response in
+            guard response.status == .ok else { throw try await self.failure(response) }
+            return try JSONParser.parse(try await self.bytes(response))
+        }
+    }
+
+    /// Looks at the servers again and again, until the task is cancelled.
+    func watch() async throws {
+        while true {
+            await refreshModels()
+            try await Task.sleep(for: .seconds(10))
+        }
+    }
+
+    private func send<Value: Sendable>(
+        _ method: HTTPMethod, _ path: String, _ body: JSONValue?, to server: Int, accept: String,
+        _ read: (HTTPClientResponse) async throws -> Value
+    ) async throws -> Value {
+        var request = HTTPClientRequest(url: urls[server] + path)
+        request.method = method
+        request.headers.add(name: "Accept", value: accept)
+        if let key { request.headers.add(name: "Authorization", value: "Bearer \(key)") }
+        if let body {
+            request.headers.add(name: "Content-Type", value: "application/json")
+            request.body = .bytes(ByteBuffer(bytes: body.bytes))
+        }
+        do {
+            return try await read(try await client.execute(request, deadline: .distantFuture))
+        } catch let error as HTTPClientError where error == .cancelled {
+            throw CancellationError()
+        } catch let error as HTTPClientError {
+            throw Failure(status: nil, body: .null, reason: error.description)
+        } catch let error as NIOConnectionError {
+            throw Failure(status: nil, body: .null, reason: "\(error)")
+        } catch let error as IOError {
+            throw Failure(status: nil, body: .null, reason: "\(error)")
+        } catch let error as OpenAILanguageModel.ServerError {
+            throw Failure(status: nil, body: .null, reason: error.localizedDescription)
+        } catch let error as HTTPParserError {
+            throw Failure(status: nil, body: .null, reason: "\(error)")
+        }
+    }
+
+    private func bytes(_ response: HTTPClientResponse) async throws -> [UInt8] {
+        var bytes: [UInt8] = []
+        for try await buffer in response.body {
+            bytes.append(contentsOf: buffer.readableBytesView)
+            guard bytes.count <= Self.maximumReply else {
+                throw Failure(status: nil, body: .null, reason: "the reply has more than \(Self.maximumReply) bytes")
+            }
+        }
+        return bytes
+    }
+
+    private func failure(_ response: HTTPClientResponse) async throws -> Failure {
+        let text = try await bytes(response).prefix(64 << 10)
+        // Some servers send pages.
+        let body = (try? JSONParser.parse(Array(text))) ?? .null
+        return Failure(status: Int(response.status.code), body: body, reason: "status \(response.status.code)")
+    }
+}
