@@ -5,6 +5,7 @@ internal import Hummingbird
 internal import JSON
 internal import Logging
 internal import NIOCore
+internal import Synchronization
 
 /// Writes what happens in a run as the text of a stream. A value without I/O.
 protocol ReplyWriter: Sendable {
@@ -27,18 +28,17 @@ extension ModelServer {
             var prepared: [any ServedTurn] = []
             for turn in turns {
                 let turn = isolated(turn, exchange)
-                prepared.append(try await prepare(turn))
+                prepared.append(try await prepare(turn, exchange))
                 logContent(turn, exchange)
             }
             let all = prepared
             try await withThrowingTaskGroup(of: Void.self) { group in
-                for (place, turn) in all.enumerated() {
-                    for index in 0..<candidates {
-                        let number = place * candidates + index
-                        group.addTask {
-                            try await self.generate(turn, seed: index, exchange) { event in
-                                send(event.numbered(number))
-                            }
+                for number in 0..<all.count * candidates {
+                    // One request waits for no more places than there are.
+                    if number >= configuration.parallelRequests { try await group.next() }
+                    group.addTask {
+                        try await self.generate(all[number / candidates], seed: number % candidates, exchange) { event in
+                            send(event.numbered(number))
                         }
                     }
                 }
@@ -47,11 +47,16 @@ extension ModelServer {
         }
     }
 
-    private func prepare(_ turn: TurnRequest) async throws -> any ServedTurn {
+    /// Loads the model, renders the prompt, compiles what constrains the answer: a few requests at a time, because it keeps processors
+    /// busy that others need.
+    private func prepare(_ turn: TurnRequest, _ exchange: Exchange) async throws -> any ServedTurn {
+        let place = try await preparing.enter(exchange.client)
+        defer { place.leave(tokens: 1) }
         if let upstreams {
             return try await UpstreamTurn(turn, upstreams, contextSize: configuration.contextSize, checks, windows)
         }
-        return try await LocalTurn(turn, directory.model(named: turn.model), checks, windows)
+        return try await LocalTurn(
+            turn, directory.model(named: turn.model), checks, windows, isGuarded: configuration.hasGuardrails)
     }
 
     private func isolated(_ turn: TurnRequest, _ exchange: Exchange) -> TurnRequest {
@@ -67,8 +72,14 @@ extension ModelServer {
         let arrival = ContinuousClock.now
         let place = try await gate.enter(exchange.client)
         // What has been processed when the client goes away counts too.
-        var work = turn.promptTokens ?? 0
-        defer { place.leave(tokens: work) }
+        let made = Atomic(0)
+        var usage: TurnUsage?
+        defer {
+            let prompt = usage?.promptTokens ?? turn.promptTokens ?? 0
+            let answer = usage?.completionTokens ?? made.load(ordering: .relaxed)
+            place.leave(tokens: prompt - (usage?.cachedTokens ?? 0) + answer)
+            take(tokens: prompt + answer, of: exchange.client)
+        }
         let start = ContinuousClock.now
         let finish = try await withDeadline(seconds: configuration.maximumRequestSeconds) {
             var first: Duration?
@@ -84,6 +95,7 @@ extension ModelServer {
             }
             let finish = try await turn.run(answer: seed) { output in
                 begin()
+                made.add(1, ordering: .relaxed)
                 send(.output(answer: 0, output))
                 return !Task.isCancelled
             }
@@ -94,17 +106,15 @@ extension ModelServer {
         }
         var ended = finish
         ended.usage.queueSeconds = (start - arrival).seconds
-        work = ended.usage.promptTokens - ended.usage.cachedTokens + ended.usage.completionTokens
-        take(tokens: ended.usage.promptTokens + ended.usage.completionTokens, of: exchange.client)
-        let usage = ended.usage
+        usage = ended.usage
         ServerLog.logger.info(
             "answer",
             metadata: [
                 "request": "\(exchange.id)", "model": "\(turn.request.model)", "finish": "\(ended.reason)",
                 "left_out_turns": "\(turn.leftOutTurns)", "recalled_turns": "\(turn.recalledTurns)",
-                "prompt_tokens": "\(usage.promptTokens)", "cached_tokens": "\(usage.cachedTokens)",
-                "completion_tokens": "\(usage.completionTokens)", "queue_seconds": "\(usage.queueSeconds)",
-                "prompt_seconds": "\(usage.promptSeconds)", "generation_seconds": "\(usage.generationSeconds)",
+                "prompt_tokens": "\(ended.usage.promptTokens)", "cached_tokens": "\(ended.usage.cachedTokens)",
+                "completion_tokens": "\(ended.usage.completionTokens)", "queue_seconds": "\(ended.usage.queueSeconds)",
+                "prompt_seconds": "\(ended.usage.promptSeconds)", "generation_seconds": "\(ended.usage.generationSeconds)",
             ])
         send(.end(answer: 0, ended))
     }
@@ -135,16 +145,18 @@ extension ModelServer {
     /// Waits for all answers.
     ///
     /// - Throws: ``RequestError``, or `CancellationError`.
-    func collect(_ run: AnswerRun, count: Int) async throws -> (answers: [CollectedAnswer], usage: TurnUsage) {
+    func collect(
+        _ run: AnswerRun, count: Int, candidates: Int = 1
+    ) async throws -> (answers: [CollectedAnswer], usage: TurnUsage) {
         var answers = [CollectedAnswer](repeating: CollectedAnswer(), count: count)
-        var total = UsageTotal()
+        var total = UsageTotal(candidates: candidates)
         for try await event in run.events {
             switch event {
             case .begin, .ping: break
             case .output(let index, let output): answers[index].add(output)
             case .end(let index, let finish):
                 answers[index].finish = finish
-                total.add(finish.usage)
+                total.add(finish.usage, answer: index)
             }
         }
         try Task.checkCancellation()
@@ -156,7 +168,7 @@ extension ModelServer {
     /// - Parameter complete: called before the last event, with the error if there is one: what the client learns there is done.
     /// - Throws: ``RequestError``, or `CancellationError`.
     func stream<Writer: ReplyWriter>(
-        _ run: AnswerRun, _ writer: Writer, _ exchange: Exchange,
+        _ run: AnswerRun, _ writer: Writer, _ exchange: Exchange, candidates: Int = 1,
         complete: (@Sendable (Writer, TurnUsage, (any Error)?) async throws -> Void)? = nil
     ) async throws -> Response {
         var iterator = run.events.makeAsyncIterator()
@@ -165,11 +177,11 @@ extension ModelServer {
             type: Writer.mediaType, channel: exchange.channel, stall: .seconds(configuration.idleConnectionSeconds)
         ) { send in
             var writer = writer
-            var total = UsageTotal()
+            var total = UsageTotal(candidates: candidates)
             var open = first
             do {
                 while let event = open {
-                    if case .end(_, let finish) = event { total.add(finish.usage) }
+                    if case .end(let index, let finish) = event { total.add(finish.usage, answer: index) }
                     for text in writer.texts(for: event) { try await send(text) }
                     open = try await Self.next(run)
                 }
@@ -196,12 +208,32 @@ extension ModelServer {
 
 /// The token counts of all answers to a request.
 struct UsageTotal {
-    private(set) var usage = TurnUsage()
-    private var isEmpty = true
+    /// The number of answers to each prompt.
+    private let candidates: Int
+    private var prompts: [Int: TurnUsage] = [:]
 
-    mutating func add(_ other: TurnUsage) {
-        if isEmpty { usage = other } else { usage.add(other) }
-        isEmpty = false
+    init(candidates: Int) { self.candidates = max(1, candidates) }
+
+    mutating func add(_ usage: TurnUsage, answer: Int) {
+        prompts[answer / candidates] = prompts[answer / candidates].map { known in
+            var sum = known
+            sum.add(usage)
+            return sum
+        } ?? usage
+    }
+
+    var usage: TurnUsage {
+        var total = TurnUsage()
+        for usage in prompts.values {
+            total.promptTokens += usage.promptTokens
+            total.cachedTokens += usage.cachedTokens
+            total.completionTokens += usage.completionTokens
+            total.reasoningTokens += usage.reasoningTokens
+            total.queueSeconds = max(total.queueSeconds, usage.queueSeconds)
+            total.promptSeconds += usage.promptSeconds
+            total.generationSeconds += usage.generationSeconds
+        }
+        return total
     }
 }
 

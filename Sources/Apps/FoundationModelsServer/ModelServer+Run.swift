@@ -56,14 +56,9 @@ extension ModelServer: Service {
 
     /// Frees models that nobody uses, once no request has come for a while.
     private func freeIdleModels(_ seconds: Int) async throws {
-        var last = ContinuousClock.now
         while true {
             try await Task.sleep(for: .seconds(max(1, min(seconds, 30))))
-            if gate.load.active > 0 { last = .now }
-            if .now - last >= .seconds(seconds) {
-                ModelPool.shared.releaseIdle()
-                last = .now
-            }
+            if gate.idleTime >= .seconds(seconds) { ModelPool.shared.releaseIdle() }
         }
     }
 }

@@ -29,6 +29,8 @@ public final class ModelServer: Sendable {
     let configuration: Configuration
     let directory: ModelDirectory
     let gate: RequestGate
+    /// Lets requests be prepared, and texts be counted.
+    let preparing: RequestGate
     let checks = SchemaChecks()
     let windows = ConversationWindows()
     let reader: RequestBodyReader
@@ -62,10 +64,13 @@ public final class ModelServer: Sendable {
         gate = RequestGate(
             slots: configuration.parallelRequests, limit: configuration.waitingRequests,
             maximumWait: .seconds(configuration.maximumWaitSeconds))
+        preparing = RequestGate(
+            slots: max(1, ProcessInfo.processInfo.activeProcessorCount - 1), limit: 4 * configuration.waitingRequests + 64,
+            maximumWait: .seconds(configuration.maximumWaitSeconds))
         reader = RequestBodyReader(
             maximumBytes: configuration.maximumBodyBytes, maximumTime: .seconds(configuration.maximumBodySeconds))
         rules = OriginRules(
-            hosts: Set(configuration.hosts.map { OriginRules.name(of: $0) }), origins: configuration.origins,
+            hosts: Set((configuration.hosts + [configuration.host]).map { OriginRules.name(of: $0) }), origins: configuration.origins,
             isLoopback: configuration.socket != nil || OriginRules.isLoopback(configuration.host))
         keys = Mutex(Self.table(configuration.keys))
     }

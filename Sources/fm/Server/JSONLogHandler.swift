@@ -47,9 +47,15 @@ struct JSONLogHandler: LogHandler {
         ]
         fields += metadata.merging(own ?? [:]) { $1 }.sorted { $0.key < $1.key }.map { ($0.key, $0.value.description) }
         let line = fields.map { name, value in
-            "\(Self.quoted(name)):\(Double(value)?.isFinite == true ? value : Self.quoted(value))"
+            "\(Self.quoted(name)):\(Self.isNumber(value) ? value : Self.quoted(value))"
         }.joined(separator: ",")
-        FileHandle.standardError.write(Data("{\(line)}\n".utf8))
+        // A log that cannot be written must not end the server.
+        try? FileHandle.standardError.write(contentsOf: Data("{\(line)}\n".utf8))
+    }
+
+    /// Whether a text is a number of JSON.
+    private static func isNumber(_ text: String) -> Bool {
+        text.wholeMatch(of: /-?(0|[1-9][0-9]*)(\.[0-9]+)?(e-?[0-9]+)?/) != nil
     }
 
     private static func quoted(_ text: String) -> String {

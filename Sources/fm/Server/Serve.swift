@@ -156,10 +156,11 @@ struct Serve: AsyncParsableCommand {
         let reloader = SignalReloader { [keyFile] in
             server.reload(keys: try Self.keys(keyFile))
         }
-        let group = ServiceGroup(
-            configuration: .init(
-                services: [reloader, StartedServer(server: server)], gracefulShutdownSignals: [.sigterm, .sigint],
-                logger: JSONLogHandler.serviceLogger))
+        var settings = ServiceGroupConfiguration(
+            services: [reloader, StartedServer(server: server)], gracefulShutdownSignals: [.sigterm, .sigint],
+            logger: JSONLogHandler.serviceLogger)
+        settings.maximumGracefulShutdownDuration = .seconds(configuration.shutdownSeconds)
+        let group = ServiceGroup(configuration: settings)
         do { try await group.run() } catch {
             throw CommandFailure("The server cannot run: \(Self.reason(error))", code: .failed)
         }

@@ -4,49 +4,28 @@ internal import JSON
 /// The output of a turn: checks the events of the model's turn and passes them on to the session.
 struct TurnRun: ~Copyable {
     private let channel: LanguageModelExecutorGenerationChannel
-    private var output: CheckedOutput
+    private var checks: TurnGuard
     private var text = ""
     private var hasCalls = false
-
-    private let probe: GuardrailProbe?
-    /// The states that the probe reads, by layer.
-    private var states: [Int: [Float]] = [:]
-    /// What the words of the prompt say, until the probe has confirmed it or not.
-    private var suspicion: Guardrail.Violation?
-    private var promptViolation: Guardrail.Violation?
 
     /// - Parameter isFirst: whether it is the first turn after the prompt: a prompt is checked once.
     init(_ checks: InputChecks, isFirst: Bool, into channel: LanguageModelExecutorGenerationChannel) {
         self.channel = channel
-        output = CheckedOutput(isChecked: checks.isChecked)
-        probe = checks.probe
-        suspicion = isFirst ? checks.suspicion : nil
-    }
-
-    /// The error of an unsafe prompt or response, once it is complete.
-    private var violation: LanguageModelError? {
-        mutating get { (promptViolation ?? suspicion).map { Guardrail.error("The prompt", $0) } ?? output.violation }
+        self.checks = TurnGuard(
+            isChecked: checks.isChecked, probe: checks.probe, suspicion: isFirst ? checks.suspicion : nil)
     }
 
     /// Processes an event; returns false to end the turn.
     mutating func take(_ event: TurnEvent) -> Bool {
         switch event {
         case .text(let piece):
-            output.append(piece.text)
-            if output.isUnsafe { return false }
+            guard checks.take(piece.text) else { return false }
             text += piece.text
             channel.emit(.response(action: .appendText(piece.text, tokenCount: piece.tokens.count)))
         case .thought(let piece):
             channel.emit(.reasoning(action: .appendText(piece.text, tokenCount: piece.tokens.count)))
         case .state(let state, let layer):
-            // The states come before all text.
-            states[layer] = state
-            guard let probe, let score = probe.score(states) else { break }
-            if score >= probe.threshold - (suspicion == nil ? 0 : probe.marginOfSuspicion) {
-                promptViolation = suspicion ?? .init(category: "unsafe", score: score)
-                return false
-            }
-            suspicion = nil
+            return checks.take(state, layer: layer)
         case .call(let call):
             hasCalls = true
             channel.emit(
@@ -63,7 +42,7 @@ struct TurnRun: ~Copyable {
     mutating func finish(
         _ request: LanguageModelExecutorGenerationRequest, _ outcome: GenerationResult, _ model: LoadedModel, contextSize: Int
     ) throws {
-        if let violation { throw violation }
+        if let violation = checks.violation { throw violation }
         if request.generatesValue, let refusal = Refusals.refusal(in: text, prompt: request.transcript.lastPromptText) {
             throw refusal
         }

@@ -85,12 +85,15 @@ public actor ConversationWindow {
         if whole <= limit { return Fitted(entries: entries, tokens: whole) }
 
         let (head, turns, last) = Self.parts(entries)
+        // What cannot fit is known before anything else is counted.
+        let fixed = try await count(head + last)
+        guard fixed <= limit else { throw TooLong(tokens: fixed, limit: limit) }
         try await learn(turns, count)
-        let fixed = try await count(head)
         var first = Self.firstKept(known.map(\.tokens), fixed: fixed, limit: limit)
         var tokens = 0
         func kept() -> [Transcript.Entry] { head + turns[first...].flatMap(\.entries) + last }
         while true {
+            try Task.checkCancellation()
             tokens = try await count(kept())
             if tokens <= limit { break }
             guard first < turns.count else { throw TooLong(tokens: tokens, limit: limit) }
@@ -133,6 +136,7 @@ public actor ConversationWindow {
             known = []
         }
         for turn in turns[known.count...] {
+            try Task.checkCancellation()
             // What a template adds to each conversation is counted with each turn: these counts only choose the turns.
             let tokens = try await count(turn.entries)
             guard try archive.recordPrompt(turn.prompt, number: turn.number, date: nil, in: Self.id) else { return }
@@ -189,12 +193,13 @@ public actor ConversationWindow {
             0, min(limit - fitted.tokens, policy.tokens(contextSize: contextSize, evidence: recall.evidence)))
         matches = Array(matches.prefix(Self.maximumMatches))
         let stored = try archive.turns(of: Self.id, numbers: Set(matches.map(\.number)))
-        let empty = try await count([])
+        // Templates write no conversation without a prompt: a text is counted as the part of one.
+        let base = try await count(last)
         let block = RecallBlock(
             matches: matches, turns: stored.turns, damaged: [], policy: policy,
             words: Set(RecallQuery(text).words.filter { !$0.isDate }.map(\.text)),
             count: { part in
-                try await count([.prompt(.init(segments: [.text(.init(content: part))]))]) - empty
+                try await count(Self.inserting(part, into: last)) - base
             })
         recall.items = try await block.items(within: recall.budget)
         // The counts of the parts differ slightly from the count of the whole.

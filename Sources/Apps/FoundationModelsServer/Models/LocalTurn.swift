@@ -6,6 +6,7 @@ internal import Inference
 internal import JSON
 internal import Logging
 internal import ModelPrompts
+internal import Waiting
 
 /// A turn of a model of this machine: everything that is known before a token is generated. What is wrong with a request is found here.
 struct LocalTurn: ServedTurn {
@@ -17,6 +18,8 @@ struct LocalTurn: ServedTurn {
     private let local: LocalModel
     private let tools: TurnTools
     private let generation: GenerationRequest
+    /// Checks the turn for safety; nil if the server does not.
+    private let checks: TurnGuard?
     /// The sampling of the model with its adapter.
     private let defaults: ModelDefaults
     private let isFree: Bool
@@ -34,7 +37,9 @@ struct LocalTurn: ServedTurn {
     /// Loads the model, renders the prompt, compiles the grammars.
     ///
     /// - Throws: ``RequestError``, or `CancellationError`.
-    init(_ request: TurnRequest, _ served: ServedModel, _ checks: SchemaChecks, _ windows: ConversationWindows) async throws {
+    init(
+        _ request: TurnRequest, _ served: ServedModel, _ schemas: SchemaChecks, _ windows: ConversationWindows, isGuarded: Bool = false
+    ) async throws {
         local = served.local
         self.request = request
         lease = try await served.lease()
@@ -45,7 +50,7 @@ struct LocalTurn: ServedTurn {
         if adapter != nil && !local.isForGeneralUse || model.hasMergedAdapter { defaults.repetitionPenalty = nil }
         self.defaults = defaults
 
-        let definitions = try await Self.definitions(request.tools.tools, checks)
+        let definitions = try await Self.definitions(request.tools.tools, schemas)
         let size = min(local.maximumContext, model.shape.contextLength)
         let written = try await Self.prompt(request, definitions, local, model, size, windows)
         let tokens = written.tokens
@@ -67,6 +72,14 @@ struct LocalTurn: ServedTurn {
         if !isFree, request.format == nil, request.maximumTokens != 0 {
             generation.bannedFirstTokens = model.tokenizer.stopTokens.sorted()
         }
+        if request.format != nil {
+            for (name, isSet) in [
+                ("ignore_eos", request.ignoresEnd), ("min_tokens", request.minimumTokens > 0),
+                ("stop_token_ids", !request.stopTokens.isEmpty),
+            ] where isSet {
+                throw RequestError.unsupported(name, "the form of the answer says where it ends.")
+            }
+        }
         for bias in request.sampling.biases where Int(bias.token) >= model.tokenizer.vocabulary.count {
             throw RequestError.invalid(
                 "logit_bias", "The model has no token \(bias.token): it has \(model.tokenizer.vocabulary.count) tokens.")
@@ -80,7 +93,26 @@ struct LocalTurn: ServedTurn {
                 throw RequestError(error, place: format.place)
             }
         }
+        checks = isGuarded ? Self.guardrails(request, local, model, hasAdapter: adapter != nil) : nil
+        if checks?.isPromptUnsafe == true { throw RequestError.unsafePrompt(request) }
+        generation.stateLayers = checks?.layers ?? []
         self.generation = generation
+    }
+
+    /// The checks of the last message, as sessions have them.
+    private static func guardrails(
+        _ request: TurnRequest, _ local: LocalModel, _ model: LoadedModel, hasAdapter: Bool
+    ) -> TurnGuard {
+        let prompt =
+            switch request.input {
+            case .chat(let chat): chat.messages.last { $0.role == .user }?.content ?? ""
+            case .text(let text): text
+            case .tokens(let tokens): String(decoding: model.tokenizer.decode(tokens), as: UTF8.self)
+            }
+        let usesAssistant = hasAdapter && local.isForGeneralUse
+        return TurnGuard(
+            prompt: prompt, model, usesAssistant: usesAssistant, hasOtherAdapter: hasAdapter && !usesAssistant,
+            hasSchema: request.format != nil)
     }
 
     func run(answer: Int, emit: (TurnOutput) -> Bool) async throws -> TurnFinish {
@@ -97,12 +129,17 @@ struct LocalTurn: ServedTurn {
         var hasCalls = false
         let tokenizer = model.tokenizer
         let result: GenerationResult
+        var checks = checks
+        var hasAnswer = false
         func receive(_ event: TurnEvent) -> Bool {
             switch event {
-            case .text(let piece): emit(.text(piece.text, piece.scores.map { TokenLogprob($0, tokenizer) }))
-            case .thought(let piece): emit(.thought(piece.text))
-            case .call(let call): emit(.call(call))
-            case .state: true
+            case .text(let piece):
+                guard checks?.take(piece.text) ?? true else { return false }
+                hasAnswer = true
+                return emit(.text(piece.text, piece.scores.map { TokenLogprob($0, tokenizer) }))
+            case .thought(let piece): return emit(.thought(piece.text))
+            case .call(let call): return emit(.call(call))
+            case .state(let state, let layer): return checks?.take(state, layer: layer) ?? true
             }
         }
         do {
@@ -119,6 +156,10 @@ struct LocalTurn: ServedTurn {
         }
         var usage = TurnUsage(result)
         usage.loadSeconds = model.loadSeconds
+        if checks?.violation != nil {
+            if !hasAnswer { throw RequestError.unsafePrompt(request) }
+            return TurnFinish(reason: .filtered, usage: usage)
+        }
         return TurnFinish(reason: reason(result, hasCalls), stopString: result.stopString, usage: usage)
     }
 
@@ -146,9 +187,11 @@ struct LocalTurn: ServedTurn {
         }
     }
 
+    private static let secret = RequestIdentifier.make("")
+
     private static func domain(of salt: String) -> UInt64 {
-        // FNV-1a. 0 is the domain of those who ask for nothing.
-        max(1, salt.utf8.reduce(0xCBF2_9CE4_8422_2325) { ($0 ^ UInt64($1)) &* 0x100_0000_01B3 })
+        // 0 is the domain of those who ask for nothing. Nobody can find a text with the hash of another one's.
+        max(1, UInt64(APIKey.hash(of: secret + salt).prefix(16), radix: 16) ?? 1)
     }
 }
 
@@ -209,20 +252,21 @@ extension LocalTurn {
                 if model.toolFormat != nil { prompt.tools = tools }
                 return prompt
             }
-            @Sendable func tokens(_ entries: [Transcript.Entry]) throws -> [TokenID] {
-                do { return try model.tokens(for: prompt(entries)) } catch {
+            @Sendable func tokens(_ entries: [Transcript.Entry]) async throws -> [TokenID] {
+                // Long texts take a while, and must not block the threads of other tasks.
+                do { return try await onAnotherThread { try model.tokens(for: prompt(entries)) } } catch {
                     throw RequestError.invalid(
                         request.inputName, "The model's chat template cannot write this conversation: \(error)")
                 }
             }
             var entries = Transcript.entries(messages, definitions)
-            var written = Written(tokens: try tokens(entries))
+            var written = Written(tokens: try await tokens(entries))
             if request.truncates, written.tokens.count >= contextSize - Self.reserve(request, contextSize) {
                 let fitted = try await windows.fit(
                     entries, request, contextSize: contextSize, reserve: Self.reserve(request, contextSize)
-                ) { try tokens($0).count }
+                ) { try await tokens($0).count }
                 entries = fitted.entries
-                written = Written(tokens: try tokens(entries))
+                written = Written(tokens: try await tokens(entries))
                 written.leftOutTurns = fitted.leftOutTurns
                 written.recalledTurns = Set(fitted.recall?.recalledItems.map(\.turn) ?? []).count
             }
@@ -322,6 +366,12 @@ extension RequestError {
         details = [.init("pointer", .string(error.pointer))]
     }
 
+    static func unsafePrompt(_ request: TurnRequest) -> RequestError {
+        RequestError(
+            400, type: "guardrail_violation", code: "content_filter", param: request.inputName,
+            "The server's guardrails do not let this prompt pass: it may be unsafe.")
+    }
+
     /// The error of a turn, as clients see it.
     static func wrapping(_ error: any Error, _ request: TurnRequest) -> any Error {
         if error is CancellationError || error is RequestError { return error }
@@ -342,6 +392,8 @@ extension RequestError {
         case .grammarTooComplex: return RequestError(400, code: "invalid_schema", param: request.format?.place, failure.description)
         case .tooManyRequests, .outOfMemory:
             return RequestError(503, type: "server_error", code: "overloaded", failure.description, retryAfter: 5)
+        case .unusableLogits where !request.sampling.biases.isEmpty:
+            return RequestError.invalid("logit_bias", "“logit_bias” leaves no token that the answer could go on with.")
         case .unusableLogits, .unusableInput:
             ServerLog.logger.error("A turn has failed", metadata: ["reason": "\(failure)"])
             return RequestError.fault

@@ -7,6 +7,7 @@ internal import Waiting
 final class SchemaChecks: Sendable {
     private struct State {
         var results: [JSONValue: SchemaError?] = [:]
+        var bytes = 0
         var forms: [GrammarSource: UpstreamCheck.Form] = [:]
     }
 
@@ -14,6 +15,7 @@ final class SchemaChecks: Sendable {
     /// Schemas of strangers are compiled one at a time, so that they cannot take all threads.
     private let lock = AsyncLock()
     private static let capacity = 1_024
+    private static let maximumBytes = 16 << 20
 
     /// The form of an answer of another server; nil for no source.
     ///
@@ -23,6 +25,7 @@ final class SchemaChecks: Sendable {
         if let known = state.withLock({ $0.forms[source] }) { return known }
         try await lock.acquire()
         defer { lock.release() }
+        if let known = state.withLock({ $0.forms[source] }) { return known }
         let form = try await onAnotherThread { try UpstreamCheck.Form(source) }
         state.withLock { state in
             if state.forms.count >= Self.formCapacity { state.forms = [:] }
@@ -41,12 +44,19 @@ final class SchemaChecks: Sendable {
         }
         try await lock.acquire()
         defer { lock.release() }
+        // Another request may have compiled it meanwhile.
+        if let known = state.withLock({ $0.results[schema] }) {
+            if let known { throw known }
+            return
+        }
         let error: SchemaError? = await onAnotherThread {
             do throws(SchemaError) { try Grammar.check(.schema(schema)) } catch { return error }
             return nil
         }
         state.withLock { state in
-            if state.results.count >= Self.capacity { state.results = [:] }
+            let size = schema.bytes.count
+            if state.results.count >= Self.capacity || state.bytes + size > Self.maximumBytes { (state.results, state.bytes) = ([:], 0) }
+            state.bytes += size
             state.results[schema] = .some(error)
         }
         if let error { throw error }

@@ -4,6 +4,8 @@ internal import Synchronization
 final class RequestGate: Sendable {
     private struct State {
         var queue: FairQueue
+        /// When the last request has come or ended.
+        var lastUse = ContinuousClock.now
         var waiters: [Int: CheckedContinuation<Void, any Error>] = [:]
         /// Requests whose turn came, or that were cancelled, before they waited.
         var early: [Int: Bool] = [:]
@@ -17,6 +19,9 @@ final class RequestGate: Sendable {
         state = Mutex(State(queue: FairQueue(slots: slots, limit: limit)))
         self.maximumWait = maximumWait
     }
+
+    /// How long nothing has been processed.
+    var idleTime: Duration { state.withLock { $0.queue.active > 0 ? .zero : .now - $0.lastUse } }
 
     var load: (active: Int, waiting: Int, slots: Int) {
         state.withLock { ($0.queue.active, $0.queue.waitingCount, $0.queue.slots) }
@@ -99,6 +104,7 @@ final class RequestGate: Sendable {
 
     private func end(_ client: String, _ tokens: Int) {
         let waiter = state.withLock { state -> CheckedContinuation<Void, any Error>? in
+            state.lastUse = .now
             guard let next = state.queue.end(client, tokens: tokens) else { return nil }
             let waiter = state.waiters.removeValue(forKey: next)
             if waiter == nil { state.early[next] = true }

@@ -281,14 +281,7 @@ extension ToolUse.Choice {
 extension ToolUse.Tool {
     /// `{"name", "description", "parameters", "strict"}`
     init(function: inout Fields) throws(RequestError) {
-        name = try function.string(required: "name")
-        guard !name.isEmpty, name.utf8.count <= 128,
-            name.utf8.allSatisfy({ $0 == 0x2D || $0 == 0x2E || $0 == 0x5F || $0 == 0x3A || UInt8(ascii: "0")...UInt8(ascii: "9") ~= $0 || UInt8(ascii: "a")...UInt8(ascii: "z") ~= $0 | 0x20 })
-        else {
-            throw .invalid(
-                function.place("name"),
-                "“\(function.place("name"))” must have 1 to 128 letters, digits, underscores, dashes, points or colons.")
-        }
+        name = try Self.name(&function)
         description = try function.string("description") ?? ""
         parameters = Self.parameters(function.value("parameters"))
         isStrict = try function.bool("strict") ?? false
@@ -299,6 +292,23 @@ extension ToolUse.Tool {
 }
 
 extension ToolUse.Tool {
+    /// A name that no template and no format of calls takes for something else.
+    static func name(_ function: inout Fields) throws(RequestError) -> String {
+        let name = try function.string(required: "name")
+        func isAllowed(_ byte: UInt8) -> Bool {
+            switch byte {
+            case UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"): true
+            default: "-._:".utf8.contains(byte)
+            }
+        }
+        guard !name.isEmpty, name.utf8.count <= 128, name.utf8.allSatisfy(isAllowed) else {
+            throw .invalid(
+                function.place("name"),
+                "“\(function.place("name"))” must have 1 to 128 letters, digits, underscores, dashes, points or colons.")
+        }
+        return name
+    }
+
     /// A tool whose parameters name nothing has none: as a schema, `{}` would allow everything.
     static func parameters(_ schema: JSONValue?) -> JSONValue {
         let nothing: Set = ["type", "properties", "required", "title", "description", "$schema", "additionalProperties"]

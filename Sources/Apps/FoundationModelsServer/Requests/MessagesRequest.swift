@@ -131,11 +131,11 @@ struct MessagesRequest: Sendable {
             }
             turn.tools.tools.append(
                 ToolUse.Tool(
-                    name: try tool.string(required: "name"), description: try tool.string("description") ?? "",
+                    name: try ToolUse.Tool.name(&tool), description: try tool.string("description") ?? "",
                     parameters: ToolUse.Tool.parameters(schema),
                     isStrict: try tool.bool("strict") ?? false, place: tool.place("input_schema")))
         }
-        guard var choice = try fields.object("tool_choice") else { return }
+        guard var choice = try fields.object("tool_choice") else { return try turn.tools.check(param: "tool_choice") }
         switch try choice.string(required: "type") {
         case "auto": turn.tools.choice = .auto
         case "any": turn.tools.choice = .required

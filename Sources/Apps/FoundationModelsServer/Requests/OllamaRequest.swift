@@ -27,6 +27,7 @@ struct OllamaRequest: Sendable {
             }
             try turn.tools.check(param: "tools")
             loadsOnly = chat.messages.isEmpty
+            if !loadsOnly { try chat.takePrefill(nil) }
         } else {
             let prompt = try fields.string("prompt") ?? ""
             loadsOnly = prompt.isEmpty
@@ -42,6 +43,9 @@ struct OllamaRequest: Sendable {
             turn.inputName = "prompt"
         }
         let isRaw = try fields.bool("raw") ?? false
+        if isRaw, isChat || chat.messages.count > 1 {
+            throw .unsupported("raw", "a text without a template has no messages and no system text.")
+        }
         if let format = fields.value("format"), format.string != "" {
             if let name = format.string {
                 guard name == "json" else { throw .invalid("format", "“format” must be “json” or a schema.") }
@@ -53,7 +57,7 @@ struct OllamaRequest: Sendable {
         if let think = fields.value("think") {
             switch think {
             case .bool(let isOn): chat.thinking = isOn ? .medium : .off
-            case .string(let effort): chat.thinking = ThinkingLevel(effort: effort)
+            case .string(let effort) where ThinkingLevel.efforts.contains(effort): chat.thinking = ThinkingLevel(effort: effort)
             default: throw .invalid("think", "“think” must be true, false, “low”, “medium” or “high”.")
             }
         }

@@ -64,6 +64,9 @@ extension Fields {
             }
         default: throw .invalid(place("logit_bias"), "“\(place("logit_bias"))” must be an object or a list of pairs.")
         }
+        guard biases.count <= 1_024 else {
+            throw .invalid(place("logit_bias"), "“\(place("logit_bias"))” has more than 1,024 tokens.")
+        }
         return biases
     }
 

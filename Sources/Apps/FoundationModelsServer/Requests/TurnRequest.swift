@@ -101,6 +101,8 @@ struct ToolUse: Sendable {
         case allowed([String], isRequired: Bool)
     }
 
+    private static let maximumTools = 256
+
     var tools: [Tool] = []
     var choice = Choice.auto
     var allowsSeveral = true
@@ -111,7 +113,11 @@ struct ToolUse: Sendable {
         case .none: []
         case .auto, .required: tools
         case .named(let name): tools.filter { $0.name == name }
-        case .allowed(let names, _): tools.filter { names.contains($0.name) }
+        case .allowed(let names, _):
+            {
+                let names = Set(names)
+                return tools.filter { names.contains($0.name) }
+            }()
         }
     }
 
@@ -125,6 +131,9 @@ struct ToolUse: Sendable {
 
     /// - Throws: if a choice names a tool that does not exist, or needs one where there is none.
     func check(param: String) throws(RequestError) {
+        guard tools.count <= Self.maximumTools else {
+            throw .invalid("tools", "“tools” has more than \(Self.maximumTools) tools.")
+        }
         var names: Set<String> = []
         for tool in tools where !names.insert(tool.name).inserted {
             throw .invalid(tool.place, "Two tools have the name “\(tool.name)”.")

@@ -13,8 +13,9 @@ extension ModelServer {
                 let writer = ChatWriter(
                     id: RequestIdentifier.make("chatcmpl-"), created: Int(Date().timeIntervalSince1970), model: request.turn.model,
                     turn: request.turn, reply: request.reply)
-                if request.reply.isStreamed { return try await stream(run, ChatStream(writer: writer), exchange) }
-                let (answers, usage) = try await collect(run, count: request.reply.candidates)
+                if request.reply.isStreamed { return try await stream(
+                        run, ChatStream(writer: writer), exchange, candidates: request.reply.candidates) }
+                let (answers, usage) = try await collect(run, count: request.reply.candidates, candidates: request.reply.candidates)
                 return .json(writer.completion(answers, usage))
             },
             .api(.post, "/chat/completions/input_tokens") { [self] exchange in

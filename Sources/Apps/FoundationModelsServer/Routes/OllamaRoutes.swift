@@ -44,7 +44,8 @@ extension ModelServer {
         let request = try OllamaRequest(try await exchange.body(), isChat: isChat)
         let writer = OllamaWriter(model: request.turn.model, isChat: isChat, hasScores: request.turn.topScores != nil)
         if request.loadsOnly {
-            if request.unloads { ModelPool.shared.releaseIdle() } else { _ = try await directory.model(named: request.turn.model).lease() }
+            let served = try directory.model(named: request.turn.model)
+            if request.unloads { ModelPool.shared.releaseIdle(path: served.local.path) } else { _ = try await served.lease() }
             return .json(writer.loaded(request.unloads ? "unload" : "load"))
         }
         let run = begin([request.turn], candidates: 1, exchange)
@@ -147,6 +148,8 @@ struct OllamaWriter: ReplyWriter {
     let isChat: Bool
     let hasScores: Bool
     private let start = ContinuousClock.now
+    /// The number of calls so far.
+    private var callCount = 0
 
     init(model: String, isChat: Bool, hasScores: Bool) { (self.model, self.isChat, self.hasScores) = (model, isChat, hasScores) }
 
@@ -166,13 +169,13 @@ struct OllamaWriter: ReplyWriter {
                     .init(
                         "tool_calls",
                         .array(
-                            calls.enumerated().map { index, call in
+                            calls.enumerated().map { place, call in
                                 .object([
                                     .init("id", .string(call.id)),
                                     .init(
                                         "function",
                                         .object([
-                                            .init("index", .int(index)), .init("name", .string(call.name)),
+                                            .init("index", .int(callCount + place)), .init("name", .string(call.name)),
                                             .init("arguments", call.arguments),
                                         ])),
                                 ])
@@ -223,7 +226,9 @@ struct OllamaWriter: ReplyWriter {
         case .begin: return []
         case .output(_, .text(let text, let scores)): return [EventText.line(object(text: text, scores: scores, open))]
         case .output(_, .thought(let text)): return [EventText.line(object(text: "", thought: text, open))]
-        case .output(_, .call(let call)): return [EventText.line(object(text: "", calls: [call], open))]
+        case .output(_, .call(let call)):
+            defer { callCount += 1 }
+            return [EventText.line(object(text: "", calls: [call], open))]
         case .end(_, let finish): return [EventText.line(object(text: "", end(Self.reason(finish), finish.usage)))]
         }
     }

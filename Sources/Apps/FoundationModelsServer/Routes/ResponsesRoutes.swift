@@ -24,8 +24,12 @@ extension ModelServer {
                 return .json(try await stored(exchange).object)
             },
             .api(.delete, "/responses/{id}") { [self] exchange in
-                let id = try exchange.parameter("id")
-                running.withLock { $0.removeValue(forKey: id) }?.cancel()
+                let id = try await stored(exchange).id
+                // What is still running must not write it again.
+                if let task = running.withLock({ $0[id] }) {
+                    task.cancel()
+                    await task.value
+                }
                 guard try await store.deleteResponse(id, owner: exchange.owner) else { throw Self.unknownResponse(id) }
                 return .json(.object([.init("id", .string(id)), .init("object", .string("response")), .init("deleted", .bool(true))]))
             },
@@ -68,12 +72,17 @@ extension ModelServer {
             return (items.map(\.json), next)
         }
         var chain: [StoredResponse] = []
+        var size = 0
         var previous = request.previous
         while let id = previous {
             guard let response = try await store.response(id, owner: exchange.owner) else {
                 throw Self.unknownResponse(id, param: "previous_response_id")
             }
             chain.append(response)
+            size += response.input.reduce(response.object.bytes.count) { $0 + $1.bytes.count }
+            guard size <= 4 * configuration.maximumBodyBytes else {
+                throw RequestError.invalid("previous_response_id", "The chain of responses has more than \(size) bytes. Use a conversation.")
+            }
             previous = chain.count < ChatRequest.maximumMessages ? response.previous : nil
         }
         return (chain.reversed().flatMap { $0.input + $0.output }, nil)
@@ -83,6 +92,9 @@ extension ModelServer {
 
     private func respond(_ exchange: Exchange) async throws -> Response {
         let request = try ResponsesRequest(try await exchange.body())
+        if request.isBackground, request.isStreamed {
+            throw RequestError.unsupported("stream", "a response in the background is fetched by its identifier.")
+        }
         let (earlier, next) = try await earlierItems(of: request, exchange)
         let turn = try request.turn(after: earlier)
         var writer = ResponsesWriter(
@@ -135,7 +147,10 @@ extension ModelServer {
         var detached = exchange
         detached.channel = nil
         let background = detached
+        // The task is known before it can end.
+        let (known, begins) = AsyncStream<Void>.makeStream()
         let task = Task.detached { [self] in
+            for await _ in known {}
             var writer = writer
             let run = begin([turn], candidates: 1, background)
             do {
@@ -158,9 +173,7 @@ extension ModelServer {
             running.withLock { _ = $0.removeValue(forKey: writer.id) }
         }
         running.withLock { $0[writer.id] = task }
-        if writer.request.isStreamed {
-            throw RequestError.unsupported("stream", "a response in the background is fetched by its identifier.")
-        }
+        begins.finish()
         return .json(queued)
     }
 

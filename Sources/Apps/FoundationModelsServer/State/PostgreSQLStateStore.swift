@@ -127,7 +127,7 @@
                 guard rows.count > 0, let next = rows.integer(0, 0), Int64(expected ?? Int(next)) == next else { throw StateConflict() }
                 for (offset, item) in items.enumerated() {
                     try connection.query(
-                        "INSERT INTO item (conversation, number, id, json) VALUES ($1, $2, $3, $4)",
+                        "INSERT INTO item (conversation, number, id, json) VALUES ($1, $2, $3, $4) ON CONFLICT DO NOTHING",
                         [.text(conversation), .integer(next + Int64(offset)), .text(item.id), Self.data(item.json)])
                 }
                 try connection.query(

@@ -12,9 +12,11 @@ final class SQLiteStateStore: StateStore {
         configuration.busyMode = .timeout(10)
         if let file {
             try FileManager.default.createDirectory(at: file.deletingLastPathComponent(), withIntermediateDirectories: true)
+            // Prompts are nobody else's business. SQLite gives its other files the mode of this one.
+            if !FileManager.default.fileExists(atPath: file.path) {
+                _ = FileManager.default.createFile(atPath: file.path, contents: nil, attributes: [.posixPermissions: 0o600])
+            }
             database = try DatabasePool(path: file.path, configuration: configuration)
-            // Prompts are nobody else's business.
-            try FileManager.default.setAttributes([.posixPermissions: 0o600], ofItemAtPath: file.path)
         } else {
             database = try DatabaseQueue(configuration: configuration)
         }
@@ -123,7 +125,7 @@ final class SQLiteStateStore: StateStore {
             guard let next, expected ?? next == next else { throw StateConflict() }
             for (offset, item) in items.enumerated() {
                 try database.execute(
-                    sql: "INSERT INTO item (conversation, number, id, json) VALUES (?, ?, ?, ?)",
+                    sql: "INSERT OR IGNORE INTO item (conversation, number, id, json) VALUES (?, ?, ?, ?)",
                     arguments: [conversation, next + offset, item.id, Self.data(item.json)])
             }
             try database.execute(

@@ -14,7 +14,7 @@ protocol StateStore: Sendable {
     func deleteConversation(_ id: String, owner: String) async throws -> Bool
     /// The items of a conversation, in order, with the number of those that were ever added.
     func items(of conversation: String) async throws -> (items: [StoredItem], next: Int)
-    /// Appends items.
+    /// Appends items. Those that are there already, which clients may send again, stay where they are.
     ///
     /// - Parameter expected: the number that ``items(of:)`` said; nil for any.
     /// - Throws: ``StateConflict`` if somebody else has added items meanwhile.

@@ -128,6 +128,9 @@ package final class ModelPool: Sendable {
         memory.releaseKept()
     }
 
+    /// Frees a model if nobody uses it.
+    package func releaseIdle(path: String) { memory.releaseModels { ($0 as? LoadedModel)?.path == path } }
+
     /// Frees the models that compute vectors and that nobody uses.
     package func releaseIdleEmbedders() { memory.releaseModels { $0 is TextEmbedder } }
 

@@ -142,7 +142,11 @@ extension TurnPlan {
     ) throws -> TurnStep {
         if end.reason == .grammarLimit { throw GenerationFailure.grammarTooComplex }
         if request.endsAtLimit, end.shortenedAt != nil || [.contextFull, .maximumTokens].contains(end.reason) {
-            return finish(end.reason == .contextFull ? .contextFull : .maximumTokens)
+            // After a call that is complete, the limit leaves out no more than another one.
+            switch part {
+            case .separator, .trigger: return finish(.endOfTurn)
+            default: return finish(end.reason == .contextFull ? .contextFull : .maximumTokens)
+            }
         }
         if end.reason == .contextFull || end.shortenedAt != nil {
             if let tool = calls.tool {
@@ -235,7 +239,7 @@ extension TurnPlan {
         report(call)
         calls.calls.append(call)
         calls.tool = nil
-        guard format.allowsSeveral, calls.calls.count < chat.tools.maximumCalls else { return finish(.endOfTurn) }
+        guard format.allowsSeveral, calls.calls.count < chat.tools.maximumCalls, !hasReachedLimit else { return finish(.endOfTurn) }
         if let between = format.betweenCalls {
             // The list either continues or ends; nothing else can follow.
             let next = vocabulary.encode(between)

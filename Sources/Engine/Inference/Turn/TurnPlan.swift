@@ -141,6 +141,9 @@ struct TurnPlan {
         request.endsAtLimit ? request.maximumTokens.map { max(1, $0 - generatedTokens) } : nil
     }
 
+    /// Whether no token is left for another call.
+    var hasReachedLimit: Bool { request.endsAtLimit && request.maximumTokens.map { generatedTokens >= $0 } ?? false }
+
     // MARK: - Reasoning
 
     /// Whether a prompt ends with the opening delimiter of reasoning, and white space.
