@@ -360,6 +360,14 @@ let package = Package(
                 .product(name: "GRDB", package: "GRDB.swift"),
             ] + [.target(name: "FoundationModelsPostgreSQL", condition: .when(traits: ["PostgreSQL"]))],
             swiftSettings: settings),
+        .testTarget(
+            name: "FoundationModelsServerTests",
+            dependencies: [
+                "FoundationModels", "FoundationModelsOpenAI", "FoundationModelsServer", "Inference", "JSON", "TestSupport", "TokenCounts",
+                .product(name: "AsyncHTTPClient", package: "async-http-client"), .product(name: "NIOCore", package: "swift-nio"),
+                .product(name: "NIOFoundationCompat", package: "swift-nio"),
+            ],
+            swiftSettings: settings),
         // Code like that of apps, with only the public API, in both language modes.
         .testTarget(
             name: "SourceCompatibilityTests",
