@@ -224,10 +224,12 @@ let package = Package(
                 .product(name: "GRDB", package: "GRDB.swift"), .product(name: "HTTPTypes", package: "swift-http-types"),
                 .product(name: "AsyncHTTPClient", package: "async-http-client"),
                 .product(name: "NIOHTTP1", package: "swift-nio"), .product(name: "NIOPosix", package: "swift-nio"),
+                .product(name: "Instrumentation", package: "swift-distributed-tracing"),
+                .product(name: "Tracing", package: "swift-distributed-tracing"),
                 .target(name: "FoundationModelsPostgreSQL", condition: .when(traits: ["PostgreSQL"])),
                 .product(name: "ServiceLifecycle", package: "swift-service-lifecycle"),
             ],
-            swiftSettings: settings),
+            swiftSettings: optimized),
         .executableTarget(
             name: "fm",
             dependencies: [
@@ -239,6 +241,7 @@ let package = Package(
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
                 .product(name: "Logging", package: "swift-log"), .product(name: "Metrics", package: "swift-metrics"),
                 .product(name: "ServiceLifecycle", package: "swift-service-lifecycle"),
+                .product(name: "Tracing", package: "swift-distributed-tracing"),
                 .product(name: "UnixSignals", package: "swift-service-lifecycle"),
             ],
             resources: [.embedInCode("Data/safety.jsonl")], swiftSettings: settings),
@@ -363,9 +366,10 @@ let package = Package(
         .testTarget(
             name: "FoundationModelsServerTests",
             dependencies: [
-                "FoundationModels", "FoundationModelsOpenAI", "FoundationModelsServer", "Inference", "JSON", "TestSupport", "TokenCounts",
+                "FoundationModels", "FoundationModelsOpenAI", "FoundationModelsServer", "Grammar", "Inference", "JSON", "TestSupport",
+                "TokenCounts",
                 .product(name: "AsyncHTTPClient", package: "async-http-client"), .product(name: "NIOCore", package: "swift-nio"),
-                .product(name: "NIOFoundationCompat", package: "swift-nio"),
+                .product(name: "NIOHTTP1", package: "swift-nio"),
             ],
             swiftSettings: settings),
         // Code like that of apps, with only the public API, in both language modes.

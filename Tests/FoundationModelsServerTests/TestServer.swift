@@ -3,7 +3,7 @@ import FoundationModels
 import Foundation
 import JSON
 import NIOCore
-import NIOFoundationCompat
+import NIOHTTP1
 
 @testable import FoundationModelsServer
 

@@ -1,3 +1,4 @@
+import Grammar
 import Inference
 import JSON
 import Testing

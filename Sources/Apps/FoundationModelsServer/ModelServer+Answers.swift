@@ -21,13 +21,16 @@ protocol ReplyWriter: Sendable {
 extension ModelServer {
     /// Begins to generate answers. Errors of the request are thrown by the first event.
     ///
-    /// - Parameter candidates: the number of answers to each turn, each with a seed of its own. They are numbered one turn after the other.
-    func begin(_ turns: [TurnRequest], candidates: Int, _ exchange: Exchange) -> AnswerRun {
+    /// - Parameters:
+    ///   - candidates: the number of answers to each turn, each with a seed of its own. They are numbered one turn after the other.
+    ///   - isStreamed: whether the client gets the answers while they are generated.
+    func begin(_ turns: [TurnRequest], candidates: Int, isStreamed: Bool, _ exchange: Exchange) -> AnswerRun {
         AnswerRun(exchange.channel) { [self] send in
             // What is wrong with one of them is said before anything is generated.
             var prepared: [any ServedTurn] = []
             for turn in turns {
-                let turn = isolated(turn, exchange)
+                var turn = isolated(turn, exchange)
+                turn.isWhole = !isStreamed
                 prepared.append(try await prepare(turn, exchange))
                 logContent(turn, exchange)
             }
@@ -57,6 +60,16 @@ extension ModelServer {
         }
         return try await LocalTurn(
             turn, directory.model(named: turn.model), checks, windows, isGuarded: configuration.hasGuardrails)
+    }
+
+    /// A turn of a model of this machine, for its tokens.
+    ///
+    /// - Throws: ``RequestError``, or `CancellationError`.
+    func localTurn(_ turn: TurnRequest, _ exchange: Exchange) async throws -> LocalTurn {
+        if upstreams != nil { throw RequestError(400, code: "unsupported", "The models run on other servers: ask these for their tokens.") }
+        let place = try await preparing.enter(exchange.client)
+        defer { place.leave(tokens: 1) }
+        return try await LocalTurn(turn, directory.model(named: turn.model), checks, windows)
     }
 
     private func isolated(_ turn: TurnRequest, _ exchange: Exchange) -> TurnRequest {

@@ -1,11 +1,11 @@
 internal import Foundation
 internal import HTTPTypes
-public import Hummingbird
+internal import Hummingbird
 internal import Inference
 internal import InstalledModels
 internal import JSON
 internal import Logging
-public import NIOCore
+internal import NIOCore
 public import ServiceLifecycle
 internal import Synchronization
 

@@ -8,6 +8,7 @@ internal import Logging
 internal import Metrics
 public import NIOCore
 internal import Synchronization
+internal import Tracing
 
 /// Serves models of this machine by HTTP, for clients of OpenAI's, Anthropic's and Ollama's servers.
 ///
@@ -140,7 +141,14 @@ public final class ModelServer: Sendable {
                 request: request, parameters: parameters, id: id,
                 client: key?.name ?? channel?.remoteAddress?.ipAddress ?? "local", owner: key?.name ?? "",
                 channel: channel, style: route.style, reader: reader)
-            response = try await route.handle(exchange)
+            response = try await withSpan(route.name, context: Self.context(of: request), ofKind: .server) { span in
+                span.attributes["http.request.method"] = request.method.rawValue
+                span.attributes["http.route"] = route.name
+                span.attributes["fm.request"] = id
+                let response = try await route.handle(exchange)
+                span.attributes["http.response.status_code"] = response.status.code
+                return response
+            }
         } catch let error as RequestError {
             problem = error
             response = .error(error, style)
@@ -164,6 +172,16 @@ public final class ModelServer: Sendable {
         if let param = problem?.param { metadata["param"] = "\(param)" }
         ServerLog.logger.info("request", metadata: metadata)
         return response
+    }
+
+    /// The trace that the request is a part of, if its client has begun one.
+    private static func context(of request: Request) -> ServiceContext {
+        struct Headers: Extractor {
+            func extract(key: String, from carrier: HTTPFields) -> String? { HTTPField.Name(key).flatMap { carrier[$0] } }
+        }
+        var context = ServiceContext.topLevel
+        InstrumentationSystem.instrument.extract(request.headers, into: &context, using: Headers())
+        return context
     }
 
     private func unknownRoute(_ request: Request) -> RequestError {

@@ -152,17 +152,12 @@ package struct EventLines {
 
     package init(maximumLineLength: Int) { self.maximumLineLength = maximumLineLength }
 
-    package mutating func append(_ bytes: some Sequence<UInt8>) throws -> [[UInt8]] {
+    package mutating func append(_ bytes: some Collection<UInt8>) throws -> [[UInt8]] {
         var events: [[UInt8]] = []
-        for byte in bytes {
-            guard byte == UInt8(ascii: "\n") else {
-                line.append(byte)
-                guard line.count <= maximumLineLength else {
-                    throw OpenAILanguageModel.ServerError.invalidResponse(
-                        reason: "a line has more than \(maximumLineLength) bytes")
-                }
-                continue
-            }
+        var rest = bytes[...]
+        while let end = rest.firstIndex(of: UInt8(ascii: "\n")) {
+            try add(rest[..<end])
+            rest = rest[rest.index(after: end)...]
             if line.last == UInt8(ascii: "\r") { line.removeLast() }
             if line.starts(with: "data:".utf8) {
                 let data = line.dropFirst(5)
@@ -172,7 +167,15 @@ package struct EventLines {
             }
             line.removeAll(keepingCapacity: true)
         }
+        try add(rest)
         return events
+    }
+
+    private mutating func add(_ part: some Collection<UInt8>) throws {
+        guard line.count + part.count <= maximumLineLength else {
+            throw OpenAILanguageModel.ServerError.invalidResponse(reason: "a line has more than \(maximumLineLength) bytes")
+        }
+        line.append(contentsOf: part)
     }
 }
 

@@ -5,6 +5,7 @@ import Logging
 import Metrics
 import ProcessSettings
 import ServiceLifecycle
+import Tracing
 import UnixSignals
 
 struct Serve: AsyncParsableCommand {
@@ -108,6 +109,9 @@ struct Serve: AsyncParsableCommand {
             valueName: "place"))
     var store: String?
 
+    @Option(help: ArgumentHelp("Send traces to a collector of OpenTelemetry, such as http://127.0.0.1:4318.", valueName: "url"))
+    var otlp: String?
+
     @Flag(help: "Write prompts to the log.")
     var logContent = false
 
@@ -148,6 +152,8 @@ struct Serve: AsyncParsableCommand {
         LoggingSystem.bootstrap { JSONLogHandler(label: $0) }
         if quiet { JSONLogHandler.level.store(.warning) }
         MetricsSystem.bootstrap(PrometheusMetrics.shared)
+        let tracer = otlp.map { OTLPTracer(endpoint: $0) }
+        if let tracer { InstrumentationSystem.bootstrap(tracer) }
         let server: ModelServer
         do { server = try ModelServer(configuration) } catch {
             throw CommandFailure("The file of responses cannot be used: \(error.localizedDescription)", code: .failed)
@@ -156,8 +162,10 @@ struct Serve: AsyncParsableCommand {
         let reloader = SignalReloader { [keyFile] in
             server.reload(keys: try Self.keys(keyFile))
         }
+        var services: [any Service] = [reloader, StartedServer(server: server)]
+        if let tracer { services.insert(tracer, at: 0) }
         var settings = ServiceGroupConfiguration(
-            services: [reloader, StartedServer(server: server)], gracefulShutdownSignals: [.sigterm, .sigint],
+            services: services, gracefulShutdownSignals: [.sigterm, .sigint],
             logger: JSONLogHandler.serviceLogger)
         settings.maximumGracefulShutdownDuration = .seconds(configuration.shutdownSeconds)
         let group = ServiceGroup(configuration: settings)

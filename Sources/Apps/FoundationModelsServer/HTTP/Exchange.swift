@@ -63,6 +63,26 @@ enum APIStyle: Sendable {
     }
 }
 
+extension Exchange {
+    /// A reply that may be large: a client that does not read it is cut.
+    func large(_ value: JSONValue, stall: Duration) -> Response {
+        var headers = HTTPFields()
+        headers[.contentType] = "application/json"
+        let bytes = value.bytes
+        let channel = channel
+        let body = ResponseBody(contentLength: bytes.count) { writer in
+            let watch = WriteWatch(channel, maximumTime: stall)
+            var output = writer
+            for start in stride(from: 0, to: bytes.count, by: 1 << 16) {
+                let part = ByteBuffer(bytes: bytes[start..<min(start + 1 << 16, bytes.count)])
+                try await watch.during { try await output.write(part) }
+            }
+            try await output.finish(nil)
+        }
+        return Response(status: .ok, headers: headers, body: body)
+    }
+}
+
 extension Response {
     static func json(_ value: JSONValue, status: HTTPResponse.Status = .ok, headers: HTTPFields = [:]) -> Response {
         var headers = headers

@@ -55,9 +55,33 @@ struct ModelDirectory: Sendable {
         model.contains("/") ? URL(filePath: model).deletingPathExtension().lastPathComponent : model
     }
 
+    /// What is known of files, by paths, until one of them is replaced: clients ask for the list of models again and again.
+    private struct Known<Value: Sendable>: Sendable {
+        var identities: [UInt64?]
+        var value: Value
+    }
+
+    private static let knownFits = Mutex<[[String]: Known<Bool>]>([:])
+    private static let knownShapes = Mutex<[[String]: Known<ModelShape?>]>([:])
+
+    private static func known<Value: Sendable>(
+        _ paths: [String], _ cache: borrowing Mutex<[[String]: Known<Value>]>, _ read: () -> Value
+    ) -> Value {
+        let identities = paths.map { GGUFFile.identity(ofModel: $0) }
+        if let known = cache.withLock({ $0[paths] }), known.identities == identities { return known.value }
+        let value = read()
+        cache.withLock { $0[paths] = Known(identities: identities, value: value) }
+        return value
+    }
+
     private static func fits(_ adapter: String, _ model: String) -> Bool {
         // What cannot be read is offered to nobody.
-        (try? AdapterFile(path: adapter).check(GGUFFile(path: model))) != nil
+        known([adapter, model], knownFits) { (try? AdapterFile(path: adapter).check(GGUFFile(path: model))) != nil }
+    }
+
+    /// The shape of a model; nil if its file cannot be read.
+    static func shape(of path: String) -> ModelShape? {
+        known([path], knownShapes) { (try? GGUFFile(path: path)).flatMap { try? ModelShape(file: $0) } }
     }
 
     /// - Throws: ``RequestError/unknownModel(_:)``

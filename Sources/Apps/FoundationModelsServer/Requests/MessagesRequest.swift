@@ -14,7 +14,7 @@ struct MessagesRequest: Sendable {
     /// - Parameter needsLimit: whether `max_tokens` must be there, as for answers but not for counts.
     init(_ body: JSONValue, needsLimit: Bool = true) throws(RequestError) {
         var fields = try Fields(body)
-        turn = TurnRequest(model: try fields.string(required: "model"), input: .text(""))
+        turn = TurnRequest(model: try fields.string("model") ?? "default", input: .text(""))
         var chat = TurnRequest.Chat()
         if let limit = try fields.int("max_tokens", in: 1...Int.max) {
             turn.maximumTokens = limit

@@ -44,6 +44,8 @@ struct TurnRequest: Sendable {
     /// Requests with different texts share no computed prompts.
     var cacheSalt: String?
 
+    /// Whether the client gets the answer as a whole, so that nothing of it is sent before it is complete.
+    var isWhole = false
     /// Whether the answer begins with the prompt.
     var echoes = false
 

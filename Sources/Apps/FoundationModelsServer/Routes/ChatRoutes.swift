@@ -9,7 +9,7 @@ extension ModelServer {
         [
             .api(.post, "/chat/completions") { [self] exchange in
                 let request = try ChatRequest(try await exchange.body())
-                let run = begin([request.turn], candidates: request.reply.candidates, exchange)
+                let run = begin([request.turn], candidates: request.reply.candidates, isStreamed: request.reply.isStreamed, exchange)
                 let writer = ChatWriter(
                     id: RequestIdentifier.make("chatcmpl-"), created: Int(Date().timeIntervalSince1970), model: request.turn.model,
                     turn: request.turn, reply: request.reply)
@@ -20,16 +20,16 @@ extension ModelServer {
             },
             .api(.post, "/chat/completions/input_tokens") { [self] exchange in
                 let request = try ChatRequest(try await exchange.body())
-                let count = try await tokenCount(of: request.turn)
+                let count = try await tokenCount(of: request.turn, exchange)
                 return .json(.object([.init("object", .string("chat.completion.input_tokens")), .init("input_tokens", .int(count))]))
             },
         ]
     }
 
     /// The number of tokens that the engine would process for a request.
-    func tokenCount(of turn: TurnRequest) async throws -> Int {
+    func tokenCount(of turn: TurnRequest, _ exchange: Exchange) async throws -> Int {
         do {
-            return try await LocalTurn(turn, directory.model(named: turn.model), checks, windows).tokens.count
+            return try await localTurn(turn, exchange).tokens.count
         } catch let error as RequestError {
             // What is too long can be counted too.
             if error.code == "context_length_exceeded",

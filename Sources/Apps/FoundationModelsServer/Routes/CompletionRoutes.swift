@@ -10,7 +10,8 @@ extension ModelServer {
             .api(.post, "/completions") { [self] exchange in
                 let request = try CompletionRequest(try await exchange.body())
                 guard let first = request.turns.first else { throw RequestError.invalid("prompt", "“prompt” is empty.") }
-                let run = begin(request.turns, candidates: request.reply.candidates, exchange)
+                let run = begin(
+                    request.turns, candidates: request.reply.candidates, isStreamed: request.reply.isStreamed, exchange)
                 let writer = CompletionWriter(
                     id: RequestIdentifier.make("cmpl-"), created: Int(Date().timeIntervalSince1970), model: first.model,
                     hasScores: first.topScores != nil, reply: request.reply)

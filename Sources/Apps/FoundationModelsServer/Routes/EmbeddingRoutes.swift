@@ -9,7 +9,10 @@ internal import Logging
 extension ModelServer {
     var embeddingRoutes: [Route] {
         [
-            .api(.post, "/embeddings") { [self] exchange in .json(try await embeddings(try await exchange.body(), exchange)) },
+            .api(.post, "/embeddings") { [self] exchange in
+                exchange.large(
+                    try await embeddings(try await exchange.body(), exchange), stall: .seconds(configuration.idleConnectionSeconds))
+            },
             Route(
                 method: .post, paths: ["/v1/rerank", "/rerank", "/v1/reranking", "/reranking", "/v2/rerank"], name: "/rerank"
             ) { [self] exchange in .json(try await rerank(try await exchange.body(), exchange)) },

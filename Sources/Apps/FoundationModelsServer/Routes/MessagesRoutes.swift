@@ -12,7 +12,7 @@ extension ModelServer {
         [
             .api(.post, "/messages", style: .anthropic) { [self] exchange in
                 let request = try MessagesRequest(try await exchange.body())
-                let run = begin([request.turn], candidates: 1, exchange)
+                let run = begin([request.turn], candidates: 1, isStreamed: request.isStreamed, exchange)
                 let writer = MessagesWriter(id: RequestIdentifier.make("msg_"), model: request.turn.model)
                 var response: Response
                 if request.isStreamed {
@@ -26,7 +26,7 @@ extension ModelServer {
             },
             .api(.post, "/messages/count_tokens", style: .anthropic) { [self] exchange in
                 let request = try MessagesRequest(try await exchange.body(), needsLimit: false)
-                return .json(.object([.init("input_tokens", .int(try await tokenCount(of: request.turn)))]))
+                return .json(.object([.init("input_tokens", .int(try await tokenCount(of: request.turn, exchange)))]))
             },
         ]
     }

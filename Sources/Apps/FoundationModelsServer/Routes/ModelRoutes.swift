@@ -4,6 +4,7 @@ internal import HTTPTypes
 internal import Hummingbird
 internal import Inference
 internal import JSON
+internal import Waiting
 
 /// Models, tokens and templates.
 extension ModelServer {
@@ -28,7 +29,7 @@ extension ModelServer {
                 return .json(description(of: entry))
             },
             Route(method: .post, paths: ["/tokenize", "/v1/tokenize"], name: "/tokenize") { [self] exchange in
-                .json(try await tokenize(try await exchange.body()))
+                .json(try await tokenize(try await exchange.body(), exchange))
             },
             Route(method: .post, paths: ["/detokenize", "/v1/detokenize"], name: "/detokenize") { [self] exchange in
                 var fields = try Fields(try await exchange.body())
@@ -45,7 +46,7 @@ extension ModelServer {
                 method: .post, paths: ["/apply-template", "/v1/apply-template", "/v1/chat/completions/render"], name: "/apply-template"
             ) { [self] exchange in
                 let request = try ChatRequest(try await exchange.body())
-                let turn = try await LocalTurn(request.turn, directory.model(named: request.turn.model), checks, windows)
+                let turn = try await localTurn(request.turn, exchange)
                 let prompt = String(decoding: turn.model.tokenizer.decode(turn.tokens), as: UTF8.self)
                 return .json(.object([.init("prompt", .string(prompt)), .init("count", .int(turn.tokens.count))]))
             },
@@ -86,7 +87,7 @@ extension ModelServer {
             return .object(members + [.init("capabilities", .array([.string("embedding"), .string("rerank")]))])
         }
         // Without the file's description, its name is all that is known.
-        guard let file = try? GGUFFile(path: entry.path), let shape = try? ModelShape(file: file) else { return .object(members) }
+        guard let shape = ModelDirectory.shape(of: entry.path) else { return .object(members) }
         let size = min(configuration.contextSize, shape.contextLength)
         members += [
             .init("max_model_len", .int(size)), .init("context_window", .int(size)),
@@ -103,14 +104,14 @@ extension ModelServer {
 
     // MARK: - Tokens
 
-    private func tokenize(_ body: JSONValue) async throws -> JSONValue {
+    private func tokenize(_ body: JSONValue, _ exchange: Exchange) async throws -> JSONValue {
         let isChat = body["messages"] != nil
         if isChat {
             // vLLM's form with messages.
             guard case .object(let members) = body else { throw RequestError(400, "The body must be a JSON object.") }
             let own: Set = ["return_token_strs", "add_special_tokens"]
             let request = try ChatRequest(.object(members.filter { !own.contains($0.name) }))
-            let turn = try await LocalTurn(request.turn, directory.model(named: request.turn.model), checks, windows)
+            let turn = try await localTurn(request.turn, exchange)
             return reply(turn.tokens, turn.model, withTexts: body["return_token_strs"] == .bool(true), isLlama: false, withPieces: false)
         }
         var fields = try Fields(body)
@@ -124,8 +125,13 @@ extension ModelServer {
         let withTexts = try fields.bool("return_token_strs") ?? false
         try fields.finish()
         let lease = try await directory.model(named: name).lease()
-        let tokens = lease.model.tokenizer.encode(
-            [readsSpecial ? .template(text) : .user(text)], addsBoundaryTokens: addsSpecial)
+        let place = try await preparing.enter(exchange.client)
+        defer { place.leave(tokens: 1) }
+        let model = lease.model
+        // Long texts take a while, and must not block the threads of other tasks.
+        let tokens = await onAnotherThread {
+            model.tokenizer.encode([readsSpecial ? .template(text) : .user(text)], addsBoundaryTokens: addsSpecial)
+        }
         return reply(tokens, lease.model, withTexts: withTexts, isLlama: isLlama, withPieces: withPieces)
     }
 

@@ -24,7 +24,10 @@ extension ModelServer {
             },
             ollama(.get, "/api/version") { _ in .json(.object([.init("version", .string(ServerVersion.number))])) },
             ollama(.post, "/api/show") { [self] exchange in .json(try show(try await exchange.body())) },
-            ollama(.post, "/api/embed") { [self] exchange in .json(try await ollamaVectors(try await exchange.body(), exchange)) },
+            ollama(.post, "/api/embed") { [self] exchange in
+                exchange.large(
+                    try await ollamaVectors(try await exchange.body(), exchange), stall: .seconds(configuration.idleConnectionSeconds))
+            },
             Route(method: .get, paths: ["/"], name: "/", style: .ollama, isPublic: true) { _ in
                 var headers = HTTPFields()
                 headers[.contentType] = "text/plain; charset=utf-8"
@@ -48,7 +51,7 @@ extension ModelServer {
             if request.unloads { ModelPool.shared.releaseIdle(path: served.local.path) } else { _ = try await served.lease() }
             return .json(writer.loaded(request.unloads ? "unload" : "load"))
         }
-        let run = begin([request.turn], candidates: 1, exchange)
+        let run = begin([request.turn], candidates: 1, isStreamed: request.isStreamed, exchange)
         if request.isStreamed { return try await stream(run, writer, exchange) }
         let (answers, _) = try await collect(run, count: 1)
         return .json(writer.whole(answers[0]))
@@ -67,7 +70,7 @@ extension ModelServer {
     }
 
     private static func details(_ entry: ModelDirectory.Entry) -> JSONValue {
-        let shape = (try? GGUFFile(path: entry.path)).flatMap { try? ModelShape(file: $0) }
+        let shape = ModelDirectory.shape(of: entry.path)
         let family = JSONValue.string(shape?.architecture ?? "")
         return .object([
             .init("parent_model", .string("")), .init("format", .string("gguf")), .init("family", family),

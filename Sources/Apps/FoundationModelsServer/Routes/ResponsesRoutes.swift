@@ -14,7 +14,8 @@ extension ModelServer {
                 // A count needs no answer to be stored.
                 guard case .object(let members) = try await exchange.body() else { throw RequestError(400, "The body must be a JSON object.") }
                 let request = try ResponsesRequest(.object(members))
-                let count = try await tokenCount(of: request.turn(after: try await earlierItems(of: request, exchange).items))
+                let count = try await tokenCount(
+                    of: request.turn(after: try await earlierItems(of: request, exchange).items), exchange)
                 return .json(.object([.init("object", .string("response.input_tokens")), .init("input_tokens", .int(count))]))
             },
             .api(.get, "/responses/{id}") { [self] exchange in
@@ -100,7 +101,7 @@ extension ModelServer {
         var writer = ResponsesWriter(
             id: RequestIdentifier.make("resp_"), created: Int(Date().timeIntervalSince1970), request: request)
         if request.isBackground { return try await inBackground(turn, writer, next, exchange) }
-        let run = begin([turn], candidates: 1, exchange)
+        let run = begin([turn], candidates: 1, isStreamed: request.isStreamed, exchange)
         var response: Response
         if request.isStreamed {
             response = try await stream(run, writer, exchange) { [self] writer, _, error in
@@ -152,7 +153,7 @@ extension ModelServer {
         let task = Task.detached { [self] in
             for await _ in known {}
             var writer = writer
-            let run = begin([turn], candidates: 1, background)
+            let run = begin([turn], candidates: 1, isStreamed: false, background)
             do {
                 let (answers, _) = try await withTaskCancellationHandler {
                     try await collect(run, count: 1)

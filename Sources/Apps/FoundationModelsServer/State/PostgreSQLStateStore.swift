@@ -44,7 +44,7 @@
 
         func save(_ response: StoredResponse) async throws {
             try await server.background(.write) { connection in
-                try connection.query(
+                _ = try connection.query(
                     """
                     INSERT INTO response (id, owner, created, previous, object, input) VALUES ($1, $2, $3, $4, $5, $6)
                     ON CONFLICT (id) DO UPDATE SET object = excluded.object
@@ -79,7 +79,7 @@
 
         func save(_ conversation: StoredConversation) async throws {
             try await server.background(.write) { connection in
-                try connection.query(
+                _ = try connection.query(
                     """
                     INSERT INTO conversation (id, owner, created, metadata) VALUES ($1, $2, $3, $4)
                     ON CONFLICT (id) DO UPDATE SET metadata = excluded.metadata

@@ -110,6 +110,23 @@ final class UpstreamPool: Sendable {
         }
     }
 
+    /// A server that says that it is not well gets no requests. One that has no address for it is taken for well.
+    private func checkHealth() async {
+        await withTaskGroup(of: Void.self) { group in
+            for server in urls.indices {
+                group.addTask {
+                    let base = self.urls[server].hasSuffix("/v1") ? String(self.urls[server].dropLast(3)) : self.urls[server]
+                    var request = HTTPClientRequest(url: base + "/health")
+                    if let key = self.key { request.headers.add(name: "Authorization", value: "Bearer \(key)") }
+                    // A server that does not answer is found out by requests.
+                    guard let response = try? await self.client.execute(request, timeout: .seconds(5)) else { return }
+                    _ = try? await response.body.collect(upTo: 1 << 16)
+                    self.state.withLock { $0.choice.noteHealth(server, isHealthy: response.status != .serviceUnavailable) }
+                }
+            }
+        }
+    }
+
     private func get(_ path: String, from server: Int) async throws -> JSONValue {
         try await send(.GET, path, nil, to: server, accept: "application/json") { response in
             guard response.status == .ok else { throw try await self.failure(response) }
@@ -121,7 +138,8 @@ final class UpstreamPool: Sendable {
     func watch() async throws {
         while true {
             await refreshModels()
-            try await Task.sleep(for: .seconds(10))
+            await checkHealth()
+            try await Task.sleep(for: .seconds(5))
         }
     }
 

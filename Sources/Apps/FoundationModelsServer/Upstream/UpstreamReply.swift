@@ -21,7 +21,9 @@ struct UpstreamReply {
     private let request: TurnRequest
     private let tools: [String: UpstreamCheck.Form]
     private var check: UpstreamCheck?
-    private var calls: [(index: Int, call: Call)] = []
+    private var calls: [Call] = []
+    /// The places of the calls that the server means by its numbers.
+    private var open: [Int: Int] = [:]
     private var finish: String?
     private var hasEnded = false
     private var usage: JSONValue?
@@ -84,19 +86,16 @@ struct UpstreamReply {
             fragments.all += 1
             let name = part["function"]?["name"]?.string.flatMap { $0.isEmpty ? nil : $0 }
             let id = part["id"]?.string.flatMap { $0.isEmpty ? nil : $0 }
-            var index = part["index"]?.integer ?? place
-            // Some servers give each call the same index: a name begins another call.
-            if name != nil, let known = calls.last(where: { $0.index == index })?.call, id != known.id || !known.arguments.isEmpty {
-                index = (calls.map(\.index).max() ?? -1) + 1
-            } else if name == nil, calls.last(where: { $0.index == index }) == nil {
-                index = calls.last?.index ?? index
+            let index = part["index"]?.integer ?? place
+            // Some servers give each call the same index: a name begins another call, unless it is that of the open one again.
+            let known = open[index].map { calls[$0] }
+            if let name, known == nil || id != nil && id != known?.id || id == nil && known?.arguments.isEmpty == false {
+                open[index] = calls.count
+                calls.append(Call(id: id ?? ToolFormat.identifier(), name: name))
             }
-            if let name, !calls.contains(where: { $0.index == index }) {
-                calls.append((index, Call(id: id ?? ToolFormat.identifier(), name: name)))
-            }
-            guard let open = calls.lastIndex(where: { $0.index == index }) else { throw Invalid(reason: "a call has no name") }
+            guard let place = open[index] ?? calls.indices.last else { throw Invalid(reason: "a call has no name") }
             let arguments = part["function"]?["arguments"]
-            calls[open].call.arguments += arguments?.string ?? (arguments.flatMap { $0 == .null ? nil : $0.text } ?? "")
+            calls[place].arguments += arguments?.string ?? (arguments.flatMap { $0 == .null ? nil : $0.text } ?? "")
         }
         return outputs
     }
@@ -114,7 +113,7 @@ struct UpstreamReply {
         let isCut = finish == "length"
         var outputs: [TurnOutput] = []
         // A call that was cut is no call.
-        for (place, (_, call)) in calls.enumerated() where !(isCut && place == calls.count - 1) {
+        for (place, call) in calls.enumerated() where !(isCut && place == calls.count - 1) {
             guard let form = tools[call.name] else { throw Invalid(reason: "there is no tool that may be called by this name") }
             let text = call.arguments.isEmpty ? "{}" : call.arguments
             guard form.accepts(text), let arguments = try? JSONParser.parse(text) else {

@@ -12,6 +12,8 @@ struct UpstreamTurn: ServedTurn {
     let request: TurnRequest
     private let pool: UpstreamPool
     private let messages: [ChatMessage]
+    /// Counts tokens as the servers do.
+    private let counter: OpenAILanguageModel
     private let form: UpstreamCheck.Form?
     private let tools: [String: UpstreamCheck.Form]
     let leftOutTurns: Int
@@ -40,15 +42,15 @@ struct UpstreamTurn: ServedTurn {
             }
         }
         self.tools = tools
+        counter = OpenAILanguageModel(name: request.model, url: pool.urls.first ?? "", contextSize: contextSize)
         guard request.truncates else {
             (messages, leftOutTurns, recalledTurns) = (chat.messages, 0, 0)
             return
         }
-        let counter = OpenAILanguageModel(name: request.model, url: pool.urls.first ?? "", contextSize: contextSize)
         let reserve = max(1, min(request.maximumTokens ?? 512, 512, contextSize / 4))
         let fitted = try await windows.fit(
             Transcript.entries(chat.messages, []), request, contextSize: contextSize, reserve: reserve
-        ) { try await counter.tokenCount(for: $0) }
+        ) { [counter] in try await counter.tokenCount(for: $0) }
         messages = ChatMessage.messages(of: fitted.entries)
         leftOutTurns = fitted.leftOutTurns
         recalledTurns = Set(fitted.recall?.recalledItems.map(\.turn) ?? []).count
@@ -59,7 +61,8 @@ struct UpstreamTurn: ServedTurn {
     /// Requests of one conversation have this in common.
     private var affinity: String {
         if let id = request.conversation { return id }
-        return messages.prefix(2).map { "\($0.role) \($0.content)" }.joined(separator: "\u{0}") + (request.cacheSalt ?? "")
+        let first = messages.firstIndex { $0.role == .user } ?? 0
+        return messages.prefix(first + 1).map { "\($0.role) \($0.content)" }.joined(separator: "\u{0}") + (request.cacheSalt ?? "")
     }
 
     func run(answer: Int, emit: (TurnOutput) -> Bool) async throws -> TurnFinish {
@@ -73,11 +76,21 @@ struct UpstreamTurn: ServedTurn {
             guard let server = pool.choose(affinity, except: tried) else { break }
             tried.insert(server)
             do {
-                let finish = try await ask(server, answer, attempt) { output in
+                var kept: [TurnOutput] = []
+                var finish = try await ask(server, answer, attempt) { output in
+                    if request.isWhole {
+                        kept.append(output)
+                        return !Task.isCancelled
+                    }
                     hasEmitted = true
                     return emit(output)
                 }
                 pool.end(server, isFault: false)
+                for output in kept where !emit(output) { throw CancellationError() }
+                // A server that reports no counts: what its tokenizer says, or an estimate.
+                if finish.usage.promptTokens == 0 {
+                    finish.usage.promptTokens = try await counter.tokenCount(for: Transcript.entries(messages, []))
+                }
                 return finish
             } catch let error as CancellationError {
                 pool.end(server, isFault: false)
