@@ -215,7 +215,8 @@ let package = Package(
         .target(
             name: "FoundationModelsServer",
             dependencies: [
-                "CZlib", "ContextKit", "Embeddings", "FoundationModelsOpenAI", "TokenCounts", "Waiting", "Files", "FoundationModels", "Grammar", "Inference", "InstalledModels", "JSON",
+                "CZlib", "ContextKit", "Embeddings", "FoundationModelsOpenAI", "TokenCounts", "Waiting", "Files",
+                "FoundationModels", "Grammar", "Inference", "InstalledModels", "JSON",
                 "ModelPrompts",
                 "ProcessSettings", "SHA256",
                 .product(name: "Hummingbird", package: "hummingbird"),
@@ -366,7 +367,8 @@ let package = Package(
         .testTarget(
             name: "FoundationModelsServerTests",
             dependencies: [
-                "FoundationModels", "FoundationModelsOpenAI", "FoundationModelsServer", "Grammar", "Inference", "JSON", "TestSupport",
+                "FoundationModels", "FoundationModelsOpenAI", "FoundationModelsServer", "Grammar", "Inference", "JSON",
+                "TestSupport",
                 "TokenCounts",
                 .product(name: "AsyncHTTPClient", package: "async-http-client"), .product(name: "NIOCore", package: "swift-nio"),
                 .product(name: "NIOHTTP1", package: "swift-nio"),

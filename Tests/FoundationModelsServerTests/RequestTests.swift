@@ -6,7 +6,8 @@ import Testing
 
 @Suite struct RequestTests {
     private func chat(_ fields: String) throws -> ChatRequest {
-        try ChatRequest(JSONParser.parse("{\"model\": \"m\", \"messages\": [{\"role\": \"user\", \"content\": \"Hi\"}]\(fields)}"))
+        try ChatRequest(
+            JSONParser.parse("{\"model\": \"m\", \"messages\": [{\"role\": \"user\", \"content\": \"Hi\"}]\(fields)}"))
     }
 
     private func param(_ body: () throws -> Void) -> String? {
@@ -18,17 +19,27 @@ import Testing
 
     @Test func everyFieldIsReadOrRefused() throws {
         #expect(param { _ = try chat(", \"tempreature\": 1") } == "tempreature")
-        #expect(param { _ = try chat(", \"response_format\": {\"type\": \"json_schema\", \"json_schema\": {\"schema\": {}, \"x\": 1}}") }
-            == "response_format.json_schema.x")
+        #expect(
+            param {
+                _ = try chat(", \"response_format\": {\"type\": \"json_schema\", \"json_schema\": {\"schema\": {}, \"x\": 1}}")
+            }
+                == "response_format.json_schema.x")
         #expect(param { _ = try chat(", \"temperature\": 2.5") } == "temperature")
         #expect(param { _ = try chat(", \"top_logprobs\": 3") } == "top_logprobs")
         #expect(param { _ = try chat(", \"tool_choice\": \"required\"") } == "tool_choice")
         #expect(param { _ = try chat(", \"audio\": {}") } == "audio")
-        #expect(param { _ = try chat(", \"modalities\": [\"text\"], \"user\": \"u\", \"store\": true, \"prediction\": {}") } == "accepted")
+        #expect(
+            param { _ = try chat(", \"modalities\": [\"text\"], \"user\": \"u\", \"store\": true, \"prediction\": {}") }
+                == "accepted")
         // Null is like a field that is not there.
         #expect(param { _ = try chat(", \"tempreature\": null, \"stop\": null") } == "accepted")
-        #expect(param { _ = try ChatRequest(JSONParser.parse("{\"messages\": [{\"role\": \"user\", \"content\": [{\"type\": \"image_url\", \"image_url\": {}}]}]}")) }
-            == "messages[0].content[0].type")
+        #expect(
+            param {
+                _ = try ChatRequest(
+                    JSONParser.parse(
+                        "{\"messages\": [{\"role\": \"user\", \"content\": [{\"type\": \"image_url\", \"image_url\": {}}]}]}"))
+            }
+                == "messages[0].content[0].type")
     }
 
     @Test func fieldsAreHonoured() throws {
@@ -77,7 +88,9 @@ import Testing
         ).turn.tools
         #expect(allowed.callable.map(\.name) == ["b"] && allowed.mustCall && allowed.tools.count == 2)
         #expect(try chat(tools + ", \"tool_choice\": \"none\"").turn.tools.callable.isEmpty)
-        #expect(param { _ = try chat(tools + ", \"tool_choice\": {\"type\": \"function\", \"function\": {\"name\": \"c\"}}") } == "tool_choice")
+        #expect(
+            param { _ = try chat(tools + ", \"tool_choice\": {\"type\": \"function\", \"function\": {\"name\": \"c\"}}") }
+                == "tool_choice")
     }
 
     @Test func messagesLeaveOutWhatOnlyTheServiceKnows() throws {

@@ -20,7 +20,9 @@ import Testing
                 "/v1/chat/completions/input_tokens",
                 "{\"model\": \"default\", \"messages\": [{\"role\": \"user\", \"content\": \"Name a colour.\"}]}")
             #expect(usage["prompt_tokens"] == count.json["input_tokens"])
-            #expect(usage["total_tokens"]?.integer == (usage["prompt_tokens"]?.integer ?? 0) + (usage["completion_tokens"]?.integer ?? 0))
+            #expect(
+                usage["total_tokens"]?.integer == (usage["prompt_tokens"]?.integer ?? 0)
+                    + (usage["completion_tokens"]?.integer ?? 0))
         }
     }
 
@@ -47,21 +49,32 @@ import Testing
                 "required": ["colour", "n"], "additionalProperties": false}
                 """
             for (path, body) in [
-                ("/v1/chat/completions", "\"messages\": [{\"role\": \"user\", \"content\": \"x\"}], \"response_format\": {\"type\": \"json_schema\", \"json_schema\": {\"name\": \"a\", \"schema\": \(schema)}}"),
-                ("/v1/responses", "\"input\": \"x\", \"text\": {\"format\": {\"type\": \"json_schema\", \"name\": \"a\", \"schema\": \(schema)}}"),
-                ("/api/chat", "\"stream\": false, \"messages\": [{\"role\": \"user\", \"content\": \"x\"}], \"format\": \(schema)"),
+                (
+                    "/v1/chat/completions",
+                    "\"messages\": [{\"role\": \"user\", \"content\": \"x\"}], \"response_format\": {\"type\": \"json_schema\", \"json_schema\": {\"name\": \"a\", \"schema\": \(schema)}}"
+                ),
+                (
+                    "/v1/responses",
+                    "\"input\": \"x\", \"text\": {\"format\": {\"type\": \"json_schema\", \"name\": \"a\", \"schema\": \(schema)}}"
+                ),
+                (
+                    "/api/chat",
+                    "\"stream\": false, \"messages\": [{\"role\": \"user\", \"content\": \"x\"}], \"format\": \(schema)"
+                ),
             ] {
                 let reply = try await server.send(path, "{\"model\": \"default\", \(body)}")
                 #expect(reply.status == 200)
                 let text =
                     reply.json["choices"]?.first?["message"]?["content"]?.string
-                    ?? reply.json["output"]?.first?["content"]?.first?["text"]?.string ?? reply.json["message"]?["content"]?.string
+                    ?? reply.json["output"]?.first?["content"]?.first?["text"]?.string
+                    ?? reply.json["message"]?["content"]?.string
                 let value = try JSONParser.parse(text ?? "")
                 #expect(["red", "blue"].contains(value["colour"]?.string) && (3...5).contains(value["n"]?.integer ?? 0))
             }
             // What cannot be enforced is said before anything is generated, with its place.
             let refused = try await server.chat(
-                ", \"response_format\": {\"type\": \"json_schema\", \"json_schema\": {\"schema\": {\"properties\": {\"a\": {\"type\": \"nothing\"}}}}}")
+                ", \"response_format\": {\"type\": \"json_schema\", \"json_schema\": {\"schema\": {\"properties\": {\"a\": {\"type\": \"nothing\"}}}}}"
+            )
             #expect(refused.status == 400 && refused.json["error"]?["pointer"]?.string == "/properties/a/type")
             #expect(refused.json["error"]?["param"]?.string == "response_format.json_schema.schema")
             // No room for the shortest answer: cut, and no text that looks like one.
@@ -82,10 +95,12 @@ import Testing
             let turns = (0..<60).map { number in
                 "{\"role\": \"user\", \"content\": \"\(number) \(String(repeating: "word ", count: 60))\"}, {\"role\": \"assistant\", \"content\": \"\(String(repeating: "well ", count: 40))\"}"
             }
-            let body = "\"messages\": [\(turns.joined(separator: ", ")), {\"role\": \"user\", \"content\": \"Name a colour.\"}], \"max_tokens\": 4"
+            let body =
+                "\"messages\": [\(turns.joined(separator: ", ")), {\"role\": \"user\", \"content\": \"Name a colour.\"}], \"max_tokens\": 4"
             let refused = try await server.send("/v1/chat/completions", "{\"model\": \"default\", \(body)}")
             #expect(refused.status == 400)
-            let fitted = try await server.send("/v1/chat/completions", "{\"model\": \"default\", \(body), \"truncation\": \"auto\"}")
+            let fitted = try await server.send(
+                "/v1/chat/completions", "{\"model\": \"default\", \(body), \"truncation\": \"auto\"}")
             #expect(fitted.status == 200)
             #expect((1..<4_096).contains(fitted.json["usage"]?["prompt_tokens"]?.integer ?? 0))
             #expect(try await server.chat(", \"truncation\": \"auto\"", prompt: long).status == 400)
@@ -96,7 +111,8 @@ import Testing
     @Test func answersDoNotDependOnOthers() async throws {
         try await TestServer.run { server in
             let prompts = [
-                "Name a colour.", "What is 2 + 3?", "Write a line about the sea, please.", "Who wrote Hamlet?", "List three fruits.",
+                "Name a colour.", "What is 2 + 3?", "Write a line about the sea, please.", "Who wrote Hamlet?",
+                "List three fruits.",
                 "Say hello in French.",
             ]
             @Sendable func ask(_ prompt: String) async throws -> String {
@@ -107,7 +123,9 @@ import Testing
             for prompt in prompts { alone.append(try await ask(prompt)) }
             let together = try await withThrowingTaskGroup(of: (Int, String).self) { group in
                 for round in 0..<2 {
-                    for (index, prompt) in prompts.enumerated() { group.addTask { (index, try await ask(prompt + (round == 0 ? "" : ""))) } }
+                    for (index, prompt) in prompts.enumerated() {
+                        group.addTask { (index, try await ask(prompt + (round == 0 ? "" : ""))) }
+                    }
                 }
                 var answers: [(Int, String)] = []
                 for try await answer in group { answers.append(answer) }
@@ -151,15 +169,19 @@ import Testing
 
     @Test func responsesAreKept() async throws {
         try await TestServer.run { server in
-            let first = try await server.send("/v1/responses", "{\"model\": \"default\", \"input\": \"My name is Ada.\", \"max_output_tokens\": 16}")
+            let first = try await server.send(
+                "/v1/responses", "{\"model\": \"default\", \"input\": \"My name is Ada.\", \"max_output_tokens\": 16}")
             let id = try #require(first.json["id"]?.string)
             let again = try await server.send("/v1/responses/\(id)")
             #expect(again.json["output"] == first.json["output"])
             let second = try await server.send(
-                "/v1/responses", "{\"model\": \"default\", \"input\": \"And now?\", \"previous_response_id\": \"\(id)\", \"max_output_tokens\": 16}")
+                "/v1/responses",
+                "{\"model\": \"default\", \"input\": \"And now?\", \"previous_response_id\": \"\(id)\", \"max_output_tokens\": 16}"
+            )
             #expect((second.json["usage"]?["input_tokens"]?.integer ?? 0) > (first.json["usage"]?["input_tokens"]?.integer ?? 0))
             let stream = try await server.send(
-                "/v1/responses", "{\"model\": \"default\", \"input\": \"Hi\", \"stream\": true, \"store\": false, \"max_output_tokens\": 16}")
+                "/v1/responses",
+                "{\"model\": \"default\", \"input\": \"Hi\", \"stream\": true, \"store\": false, \"max_output_tokens\": 16}")
             let types = stream.events.compactMap { $0["type"]?.string }
             #expect(types.first == "response.created" && types.dropFirst().first == "response.in_progress")
             #expect(["response.completed", "response.incomplete"].contains(types.last))

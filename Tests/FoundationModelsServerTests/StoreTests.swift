@@ -17,17 +17,18 @@ import Testing
         #expect(try await again.response("resp_1", owner: "a")?.object["status"]?.string == "completed")
         // Nobody else may read it.
         for name in ["state.sqlite", "state.sqlite-wal"] {
-            let mode = try FileManager.default.attributesOfItem(atPath: folder.appending(path: name).path)[.posixPermissions] as? Int
+            let mode =
+                try FileManager.default.attributesOfItem(atPath: folder.appending(path: name).path)[.posixPermissions] as? Int
             #expect(mode == 0o600)
         }
     }
 
     #if PostgreSQL
-        @Test(.enabled(if: ProcessInfo.processInfo.environment["FM_TEST_POSTGRESQL"] != nil))
-        func postgreSQL() async throws {
-            let server = ProcessInfo.processInfo.environment["FM_TEST_POSTGRESQL"] ?? ""
-            try await check(PostgreSQLStateStore(server))
-        }
+    @Test(.enabled(if: ProcessInfo.processInfo.environment["FM_TEST_POSTGRESQL"] != nil))
+    func postgreSQL() async throws {
+        let server = ProcessInfo.processInfo.environment["FM_TEST_POSTGRESQL"] ?? ""
+        try await check(PostgreSQLStateStore(server))
+    }
     #endif
 
     private func check(_ store: any StateStore) async throws {
@@ -50,7 +51,9 @@ import Testing
         #expect(items.map(\.id) == ["1", "2"] && next == 2)
         // Two requests that continue the same conversation at once: the second one is told.
         try await store.append([StoredItem(id: "3", json: .int(3))], to: id, expected: next)
-        await #expect(throws: StateConflict.self) { try await store.append([StoredItem(id: "4", json: .int(4))], to: id, expected: next) }
+        await #expect(throws: StateConflict.self) {
+            try await store.append([StoredItem(id: "4", json: .int(4))], to: id, expected: next)
+        }
         // Items that are there already stay.
         try await store.append([StoredItem(id: "1", json: .int(9)), StoredItem(id: "5", json: .int(5))], to: id, expected: nil)
         #expect(try await store.deleteItem("2", of: id))

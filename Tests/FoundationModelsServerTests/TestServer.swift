@@ -69,6 +69,7 @@ struct TestServer: Sendable {
     func chat(_ fields: String, prompt: String = "Name a colour.") async throws -> Reply {
         let content = JSONValue.string(prompt).text
         return try await send(
-            "/v1/chat/completions", "{\"model\": \"default\", \"messages\": [{\"role\": \"user\", \"content\": \(content)}]\(fields)}")
+            "/v1/chat/completions",
+            "{\"model\": \"default\", \"messages\": [{\"role\": \"user\", \"content\": \(content)}]\(fields)}")
     }
 }

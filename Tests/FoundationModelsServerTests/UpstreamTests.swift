@@ -6,11 +6,15 @@ import Testing
 @testable import FoundationModelsServer
 
 @Suite struct UpstreamTests {
-    private static let schema = try! JSONParser.parse(
-        """
-        {"type": "object", "properties": {"name": {"type": "string"}, "age": {"type": "integer"}}, "required": ["name", "age"],
-        "additionalProperties": false}
-        """)
+    private static let schema = JSONValue.object([
+        .init("type", .string("object")),
+        .init(
+            "properties",
+            .object([
+                .init("name", .object([.init("type", .string("string"))])),
+                .init("age", .object([.init("type", .string("integer"))])),
+            ])), .init("required", .array([.string("name"), .string("age")])), .init("additionalProperties", .bool(false)),
+    ])
 
     private func normal(_ parts: String...) -> String? {
         var normalizer = JSONNormalizer()
@@ -97,12 +101,15 @@ import Testing
         // All calls have the index 0, as some servers send them.
         let answer = try reply(
             [
-                call(0, "f", "{\"name\": \"a\",", id: "x"), call(0, nil, " \"age\": 1}"), call(0, "f", "{\"name\": \"b\", \"age\": 2}", id: "y"),
+                call(0, "f", "{\"name\": \"a\",", id: "x"), call(0, nil, " \"age\": 1}"),
+                call(0, "f", "{\"name\": \"b\", \"age\": 2}", id: "y"),
                 end,
             ], tools: tools)
         #expect(answer.calls.map(\.id) == ["x", "y"] && answer.finish.reason == .calls)
         #expect(throws: UpstreamReply.Invalid.self) { try reply([call(0, "f", "{\"name\": 1}"), end], tools: tools) }
         #expect(throws: UpstreamReply.Invalid.self) { try reply([call(0, "g", "{}"), end], tools: tools) }
-        #expect(throws: UpstreamReply.Invalid.self) { try reply([text("I will not.", finish: "stop")], tools: tools, mustCall: true) }
+        #expect(throws: UpstreamReply.Invalid.self) {
+            try reply([text("I will not.", finish: "stop")], tools: tools, mustCall: true)
+        }
     }
 }

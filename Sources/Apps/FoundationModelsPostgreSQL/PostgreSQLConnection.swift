@@ -101,7 +101,8 @@ package final class PostgreSQLConnection: @unchecked Sendable {
     func execute(_ sql: String) throws(PostgreSQLError) { try check(PQexec(connection, sql)) }
 
     /// Executes a statement with the parameters `$1`, `$2` and so on.
-    @discardableResult package func query(_ sql: String, _ parameters: [Parameter] = []) throws(PostgreSQLError) -> PostgreSQLRows {
+    @discardableResult package func query(_ sql: String, _ parameters: [Parameter] = []) throws(PostgreSQLError) -> PostgreSQLRows
+    {
         var lengths: [Int32] = []
         var formats: [Int32] = []
         var buffers: [[UInt8]?] = []

@@ -66,7 +66,9 @@ extension ModelServer {
     ///
     /// - Throws: ``RequestError``, or `CancellationError`.
     func localTurn(_ turn: TurnRequest, _ exchange: Exchange) async throws -> LocalTurn {
-        if upstreams != nil { throw RequestError(400, code: "unsupported", "The models run on other servers: ask these for their tokens.") }
+        if upstreams != nil {
+            throw RequestError(400, code: "unsupported", "The models run on other servers: ask these for their tokens.")
+        }
         let place = try await preparing.enter(exchange.client)
         defer { place.leave(tokens: 1) }
         return try await LocalTurn(turn, directory.model(named: turn.model), checks, windows)
@@ -228,11 +230,12 @@ struct UsageTotal {
     init(candidates: Int) { self.candidates = max(1, candidates) }
 
     mutating func add(_ usage: TurnUsage, answer: Int) {
-        prompts[answer / candidates] = prompts[answer / candidates].map { known in
-            var sum = known
-            sum.add(usage)
-            return sum
-        } ?? usage
+        prompts[answer / candidates] =
+            prompts[answer / candidates].map { known in
+                var sum = known
+                sum.add(usage)
+                return sum
+            } ?? usage
     }
 
     var usage: TurnUsage {

@@ -61,7 +61,8 @@ public final class ModelServer: Sendable {
             : UpstreamPool(
                 configuration.upstreams, key: configuration.upstreamKey, silence: configuration.upstreamSilenceSeconds)
         directory = ModelDirectory(
-            folder: .standard, served: configuration.models, aliases: configuration.aliases, contextSize: configuration.contextSize)
+            folder: .standard, served: configuration.models, aliases: configuration.aliases,
+            contextSize: configuration.contextSize)
         gate = RequestGate(
             slots: configuration.parallelRequests, limit: configuration.waitingRequests,
             maximumWait: .seconds(configuration.maximumWaitSeconds))
@@ -71,7 +72,8 @@ public final class ModelServer: Sendable {
         reader = RequestBodyReader(
             maximumBytes: configuration.maximumBodyBytes, maximumTime: .seconds(configuration.maximumBodySeconds))
         rules = OriginRules(
-            hosts: Set((configuration.hosts + [configuration.host]).map { OriginRules.name(of: $0) }), origins: configuration.origins,
+            hosts: Set((configuration.hosts + [configuration.host]).map { OriginRules.name(of: $0) }),
+            origins: configuration.origins,
             isLoopback: configuration.socket != nil || OriginRules.isLoopback(configuration.host))
         keys = Mutex(Self.table(configuration.keys))
     }
@@ -79,9 +81,9 @@ public final class ModelServer: Sendable {
     private static func makeStore(_ configuration: Configuration) throws -> any StateStore {
         guard let server = configuration.postgreSQL else { return try SQLiteStateStore(configuration.store) }
         #if PostgreSQL
-            return try PostgreSQLStateStore(server)
+        return try PostgreSQLStateStore(server)
         #else
-            throw UnavailableStore(server: server)
+        throw UnavailableStore(server: server)
         #endif
     }
 
@@ -106,7 +108,8 @@ public final class ModelServer: Sendable {
             for path in route.paths {
                 router.on(RouterPath(path), method: route.method) { request, context in
                     await self.respond(
-                        to: request, by: route, parameters: context.parameters.reduce(into: [:]) { $0[String($1.key)] = String($1.value) },
+                        to: request, by: route,
+                        parameters: context.parameters.reduce(into: [:]) { $0[String($1.key)] = String($1.value) },
                         channel: (context as? any ConnectionContext)?.channel)
                 }
             }
@@ -164,7 +167,8 @@ public final class ModelServer: Sendable {
         addCORS(to: &response, request)
         figures.note(route: route?.name ?? "unknown", status: problem?.status ?? Int(response.status.code), .now - start)
         var metadata: Logger.Metadata = [
-            "request": "\(id)", "route": "\(route?.name ?? "unknown")", "status": "\(problem?.status ?? Int(response.status.code))",
+            "request": "\(id)", "route": "\(route?.name ?? "unknown")",
+            "status": "\(problem?.status ?? Int(response.status.code))",
             "seconds": "\((ContinuousClock.now - start).seconds)",
         ]
         if let key { metadata["key"] = "\(key.name)" }
@@ -253,7 +257,8 @@ public final class ModelServer: Sendable {
         guard let key, let wait = limits.withLock({ $0.take(key, now: Self.now) }) else { return }
         throw RequestError(
             429, type: "rate_limit_error", code: "rate_limit_exceeded",
-            "The limit of this key is reached. Try again in \(Int(wait.rounded(.up))) seconds.", retryAfter: Int(wait.rounded(.up)))
+            "The limit of this key is reached. Try again in \(Int(wait.rounded(.up))) seconds.",
+            retryAfter: Int(wait.rounded(.up)))
     }
 
     /// Counts the tokens of a request against the limits of its client.

@@ -42,7 +42,8 @@ struct JSONLogHandler: LogHandler {
 
     private func write(_ level: Logger.Level, _ message: Logger.Message, _ own: Logger.Metadata?) {
         var fields: [(String, String)] = [
-            ("time", Date.now.formatted(.iso8601.year().month().day().time(includingFractionalSeconds: true))), ("level", level.rawValue),
+            ("time", Date.now.formatted(.iso8601.year().month().day().time(includingFractionalSeconds: true))),
+            ("level", level.rawValue),
             ("message", message.description),
         ]
         fields += metadata.merging(own ?? [:]) { $1 }.sorted { $0.key < $1.key }.map { ($0.key, $0.value.description) }

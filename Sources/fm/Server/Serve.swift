@@ -40,7 +40,8 @@ struct Serve: AsyncParsableCommand {
 
     @Option(
         name: [.short, .long],
-        help: ArgumentHelp("An installed model or a GGUF file; may be repeated (default: all that are installed).", valueName: "name"))
+        help: ArgumentHelp(
+            "An installed model or a GGUF file; may be repeated (default: all that are installed).", valueName: "name"))
     var model: [String] = []
 
     @Option(help: ArgumentHelp("Another name of a model, such as gpt-4o=default; may be repeated.", valueName: "name=model"))
@@ -59,7 +60,8 @@ struct Serve: AsyncParsableCommand {
 
     @Option(
         help: ArgumentHelp(
-            "A server with OpenAI's API that runs the models, such as http://10.0.0.1:8000/v1; may be repeated.", valueName: "url"))
+            "A server with OpenAI's API that runs the models, such as http://10.0.0.1:8000/v1; may be repeated.", valueName: "url"
+        ))
     var upstream: [String] = []
 
     @Option(help: ArgumentHelp("Pass a server over that sends nothing for so long.", valueName: "seconds"))

@@ -33,7 +33,11 @@ final class AnswerRun: Sendable {
         task = Task {
             let connection = if let channel { await ClientConnection.of(channel) } else { ClientConnection?.none }
             let action = connection?.whenGone { work.cancel() }
-            await withTaskCancellationHandler { await work.value } onCancel: { work.cancel() }
+            await withTaskCancellationHandler {
+                await work.value
+            } onCancel: {
+                work.cancel()
+            }
             if let action { connection?.removeAction(action) }
         }
         ticker = Task {

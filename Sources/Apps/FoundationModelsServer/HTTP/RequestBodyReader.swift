@@ -15,7 +15,8 @@ struct RequestBodyReader: Sendable {
         // A page of another site may send texts and forms without asking, but no JSON.
         let media = request.headers[.contentType]?.split(separator: ";").first.map { $0.lowercased().trimmingSpaces } ?? ""
         guard media == "application/json" || media.hasSuffix("+json") else {
-            throw RequestError(415, code: "unsupported_media_type", "The body must be JSON: send “Content-Type: application/json”.")
+            throw RequestError(
+                415, code: "unsupported_media_type", "The body must be JSON: send “Content-Type: application/json”.")
         }
         let bytes = try await self.bytes(of: request)
         if bytes.isEmpty { throw RequestError(400, "The body is empty.") }
@@ -71,7 +72,9 @@ struct RequestBodyReader: Sendable {
     private func inflated(_ bytes: [UInt8]) throws -> [UInt8] {
         var stream = z_stream()
         // 32: gzip or zlib, whichever the header says.
-        guard inflateInit2_(&stream, 15 + 32, ZLIB_VERSION, Int32(MemoryLayout<z_stream>.size)) == Z_OK else { throw RequestError.fault }
+        guard inflateInit2_(&stream, 15 + 32, ZLIB_VERSION, Int32(MemoryLayout<z_stream>.size)) == Z_OK else {
+            throw RequestError.fault
+        }
         defer { inflateEnd(&stream) }
         let damaged = RequestError(400, "The compressed body is damaged.")
         var output: [UInt8] = []

@@ -38,7 +38,8 @@ struct LocalTurn: ServedTurn {
     ///
     /// - Throws: ``RequestError``, or `CancellationError`.
     init(
-        _ request: TurnRequest, _ served: ServedModel, _ schemas: SchemaChecks, _ windows: ConversationWindows, isGuarded: Bool = false
+        _ request: TurnRequest, _ served: ServedModel, _ schemas: SchemaChecks, _ windows: ConversationWindows,
+        isGuarded: Bool = false
     ) async throws {
         local = served.local
         self.request = request
@@ -298,7 +299,8 @@ extension LocalTurn {
         if model.toolFormat == nil, !callable.isEmpty {
             let choice = ToolChoice(transcript: transcript, tools: callable, allowsResponse: !tools.mustCall)
             do { try choice?.add(to: &tools, model) } catch {
-                throw RequestError.invalid(request.inputName, "The model's chat template cannot write this conversation: \(error)")
+                throw RequestError.invalid(
+                    request.inputName, "The model's chat template cannot write this conversation: \(error)")
             }
         }
         return tools
@@ -351,7 +353,8 @@ extension ServedModel {
     func lease() async throws -> ModelLease<LoadedModel> {
         do { return try await local.lease() } catch SystemLanguageModel.Error.assetsUnavailable(let reason) {
             // The reason has the server's paths, which are for its log.
-            ServerLog.logger.error("A model cannot be used", metadata: ["model": "\(name)", "reason": "\(reason.debugDescription)"])
+            ServerLog.logger.error(
+                "A model cannot be used", metadata: ["model": "\(name)", "reason": "\(reason.debugDescription)"])
             throw RequestError(
                 503, type: "server_error", code: "model_unavailable", param: "model",
                 "The model “\(name)” cannot be loaded now. The server's log says why.")
@@ -386,10 +389,13 @@ extension RequestError {
         case .budgetTooSmall(let needed, let available):
             return RequestError(
                 400, code: "max_tokens_too_small", param: "max_tokens",
-                "The shortest answer of this form needs \(needed) tokens, but only \(available) are available. Allow more tokens.")
-        case .argumentTooLong: return RequestError(400, code: "context_length_exceeded", param: request.inputName, failure.description)
+                "The shortest answer of this form needs \(needed) tokens, but only \(available) are available. Allow more tokens."
+            )
+        case .argumentTooLong:
+            return RequestError(400, code: "context_length_exceeded", param: request.inputName, failure.description)
         case .emptyPrompt: return RequestError.invalid(request.inputName, failure.description)
-        case .grammarTooComplex: return RequestError(400, code: "invalid_schema", param: request.format?.place, failure.description)
+        case .grammarTooComplex:
+            return RequestError(400, code: "invalid_schema", param: request.format?.place, failure.description)
         case .tooManyRequests, .outOfMemory:
             return RequestError(503, type: "server_error", code: "overloaded", failure.description, retryAfter: 5)
         case .unusableLogits where !request.sampling.biases.isEmpty:

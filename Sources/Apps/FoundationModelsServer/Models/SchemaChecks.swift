@@ -55,7 +55,9 @@ final class SchemaChecks: Sendable {
         }
         state.withLock { state in
             let size = schema.bytes.count
-            if state.results.count >= Self.capacity || state.bytes + size > Self.maximumBytes { (state.results, state.bytes) = ([:], 0) }
+            if state.results.count >= Self.capacity || state.bytes + size > Self.maximumBytes {
+                (state.results, state.bytes) = ([:], 0)
+            }
             state.bytes += size
             state.results[schema] = .some(error)
         }

@@ -119,6 +119,7 @@ struct KeyLimits {
         guard let own = buckets[key.name] else { return Buckets(requests: requests, tokens: tokens, time: now) }
         let minutes = max(0, now - own.time) / 60
         return Buckets(
-            requests: min(requests, own.requests + minutes * requests), tokens: min(tokens, own.tokens + minutes * tokens), time: now)
+            requests: min(requests, own.requests + minutes * requests), tokens: min(tokens, own.tokens + minutes * tokens),
+            time: now)
     }
 }

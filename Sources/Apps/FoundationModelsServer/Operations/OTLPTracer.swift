@@ -48,7 +48,9 @@ public final class OTLPTracer: Tracer, Service, Sendable {
         }
         if spans.isEmpty { return }
         let resource = JSONValue.object([.init("attributes", .array([Self.attribute("service.name", .string(serviceName))]))])
-        let scope = JSONValue.object([.init("scope", .object([.init("name", .string("FoundationModels"))])), .init("spans", .array(spans))])
+        let scope = JSONValue.object([
+            .init("scope", .object([.init("name", .string("FoundationModels"))])), .init("spans", .array(spans)),
+        ])
         let body = JSONValue.object([
             .init("resourceSpans", .array([.object([.init("resource", resource), .init("scopeSpans", .array([scope]))])]))
         ])
@@ -150,7 +152,8 @@ public final class OTLPTracer: Tracer, Service, Sendable {
         private let state: Mutex<State>
 
         fileprivate init(
-            _ tracer: OTLPTracer, _ name: String, _ context: ServiceContext, _ trace: TraceContext, _ kind: SpanKind, _ start: UInt64
+            _ tracer: OTLPTracer, _ name: String, _ context: ServiceContext, _ trace: TraceContext, _ kind: SpanKind,
+            _ start: UInt64
         ) {
             (self.tracer, self.context, self.trace, self.kind, self.start) = (tracer, context, trace, kind, start)
             state = Mutex(State(name: name))

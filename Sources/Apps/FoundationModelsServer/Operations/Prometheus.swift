@@ -15,7 +15,9 @@ public final class PrometheusMetrics: MetricsFactory, Sendable {
         let labels: [String]
     }
 
-    fileprivate final class Value: CounterHandler, FloatingPointCounterHandler, MeterHandler, RecorderHandler, TimerHandler, Sendable {
+    fileprivate final class Value: CounterHandler, FloatingPointCounterHandler, MeterHandler, RecorderHandler, TimerHandler,
+        Sendable
+    {
         enum Kind: String { case counter, gauge, histogram }
 
         private struct State {

@@ -65,7 +65,8 @@ final class RequestGate: Sendable {
             self.give(
                 id,
                 up: RequestError(
-                    503, type: "server_error", code: "overloaded", "The request has waited too long. Try again later.", retryAfter: 10))
+                    503, type: "server_error", code: "overloaded", "The request has waited too long. Try again later.",
+                    retryAfter: 10))
         }
         defer { timer.cancel() }
         do {

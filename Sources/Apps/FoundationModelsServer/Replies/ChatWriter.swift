@@ -80,7 +80,9 @@ struct ChatWriter: Sendable {
             ])
         }
         return .object(
-            head("chat.completion") + [.init("choices", .array(choices)), .init("usage", usage.json), .init("timings", usage.timings)])
+            head("chat.completion") + [
+                .init("choices", .array(choices)), .init("usage", usage.json), .init("timings", usage.timings),
+            ])
     }
 
     private func message(_ answer: CollectedAnswer) -> JSONValue {
@@ -99,7 +101,8 @@ struct ChatWriter: Sendable {
                     .array(
                         answer.calls.map {
                             .object([
-                                .init("id", .string($0.id)), .init("type", .string("function")), .init("function", Self.function($0)),
+                                .init("id", .string($0.id)), .init("type", .string("function")),
+                                .init("function", Self.function($0)),
                             ])
                         })))
         }

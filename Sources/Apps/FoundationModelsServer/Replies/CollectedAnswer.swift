@@ -28,7 +28,10 @@ struct CollectedAnswer: Sendable {
 extension TokenLogprob {
     /// As chat completions and responses have them. A token may be a part of a character, so that its bytes are there too.
     var json: JSONValue {
-        .object(Self.members(bytes, logprob ?? 0) + [.init("top_logprobs", .array(top.map { .object(Self.members($0.bytes, $0.logprob)) }))])
+        .object(
+            Self.members(bytes, logprob ?? 0) + [
+                .init("top_logprobs", .array(top.map { .object(Self.members($0.bytes, $0.logprob)) }))
+            ])
     }
 
     private static func members(_ bytes: [UInt8], _ logprob: Double) -> [JSONValue.Member] {

@@ -34,7 +34,8 @@ struct ResponsesWriter: ReplyWriter {
             .init("status", .string(status)),
             .init(
                 "error",
-                error.map { .object([.init("code", .string($0.code ?? $0.type)), .init("message", .string($0.message))]) } ?? .null),
+                error.map { .object([.init("code", .string($0.code ?? $0.type)), .init("message", .string($0.message))]) }
+                    ?? .null),
             .init("incomplete_details", isCut ? .object([.init("reason", .string(reason))]) : .null),
             .init("model", .string(request.turn.model)), .init("output", .array(output)),
             .init("previous_response_id", .optional(request.previous)),
@@ -114,7 +115,8 @@ struct ResponsesWriter: ReplyWriter {
         let item = kind == .text ? message([], status: "in_progress") : reasoning(nil)
         events.append(event("response.output_item.added", [.init("output_index", .int(output.count)), .init("item", item)]))
         if kind == .text {
-            events.append(event("response.content_part.added", place + [.init("content_index", .int(0)), .init("part", part(""))]))
+            events.append(
+                event("response.content_part.added", place + [.init("content_index", .int(0)), .init("part", part(""))]))
         }
         return events
     }
@@ -187,7 +189,8 @@ struct ResponsesWriter: ReplyWriter {
             let events = begin(.thought)
             self.text += text
             return events + [
-                self.event("response.reasoning_text.delta", place + [.init("content_index", .int(0)), .init("delta", .string(text))])
+                self.event(
+                    "response.reasoning_text.delta", place + [.init("content_index", .int(0)), .init("delta", .string(text))])
             ]
         case .output(_, .call(let call)): return self.call(call)
         case .end(_, let finish):

@@ -51,10 +51,14 @@ struct ChatRequest: Sendable {
         }
         (turn.tools, reply.usesFunctionCall) = try Self.tools(&fields)
 
-        if let effort = try fields.choice("reasoning_effort", ThinkingLevel.efforts) { chat.thinking = ThinkingLevel(effort: effort) }
+        if let effort = try fields.choice("reasoning_effort", ThinkingLevel.efforts) {
+            chat.thinking = ThinkingLevel(effort: effort)
+        }
         if var options = try fields.object("chat_template_kwargs") {
             for name in ["enable_thinking", "thinking"] {
-                if let isOn = try options.bool(name) { chat.thinking = isOn ? (chat.thinking == .off ? .medium : chat.thinking) : .off }
+                if let isOn = try options.bool(name) {
+                    chat.thinking = isOn ? (chat.thinking == .off ? .medium : chat.thinking) : .off
+                }
             }
             if let effort = try options.choice("reasoning_effort", ThinkingLevel.efforts) {
                 chat.thinking = ThinkingLevel(effort: effort)
@@ -120,7 +124,8 @@ struct ChatRequest: Sendable {
             if var call = try fields.object("function_call") {
                 message.toolCalls.append(
                     ChatToolCall(
-                        id: "call_0", name: try call.string(required: "name"), arguments: arguments(try call.string("arguments"))))
+                        id: "call_0", name: try call.string(required: "name"), arguments: arguments(try call.string("arguments")))
+                )
                 try call.finish()
             }
             let refusal = try fields.string("refusal")
@@ -232,7 +237,8 @@ struct ChatRequest: Sendable {
     private static func choice(_ value: JSONValue, _ fields: inout Fields) throws(RequestError) -> ToolUse.Choice {
         if let text = value.string {
             guard let choice = ToolUse.Choice(word: text) else {
-                throw .invalid("tool_choice", "“tool_choice” must be “none”, “auto”, “required”, or an object that names a function.")
+                throw .invalid(
+                    "tool_choice", "“tool_choice” must be “none”, “auto”, “required”, or an object that names a function.")
             }
             return choice
         }
@@ -297,7 +303,9 @@ extension ToolUse.Tool {
         let name = try function.string(required: "name")
         func isAllowed(_ byte: UInt8) -> Bool {
             switch byte {
-            case UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"): true
+            case UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "a")...UInt8(ascii: "z"),
+                UInt8(ascii: "A")...UInt8(ascii: "Z"):
+                true
             default: "-._:".utf8.contains(byte)
             }
         }

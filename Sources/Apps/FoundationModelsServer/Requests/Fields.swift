@@ -54,7 +54,9 @@ struct Fields {
     mutating func int(_ name: String, in range: ClosedRange<Int> = Int.min...Int.max) throws(RequestError) -> Int? {
         guard let value = value(name) else { return nil }
         // Some clients write whole numbers as 5.0.
-        guard let number = value.integer ?? value.double.flatMap({ Int(exactly: $0) }) else { throw wrong(name, "a whole number") }
+        guard let number = value.integer ?? value.double.flatMap({ Int(exactly: $0) }) else {
+            throw wrong(name, "a whole number")
+        }
         guard range.contains(number) else { throw wrong(name, Self.text(range)) }
         return number
     }
@@ -120,7 +122,9 @@ struct Fields {
     mutating func ignore(_ names: String...) { read.formUnion(names) }
 
     /// Refuses a field unless its value is the one that asks for nothing.
-    mutating func refuse(_ name: String, unless isHarmless: (JSONValue) -> Bool = { _ in false }, _ reason: String) throws(RequestError) {
+    mutating func refuse(_ name: String, unless isHarmless: (JSONValue) -> Bool = { _ in false }, _ reason: String)
+        throws(RequestError)
+    {
         guard let value = value(name), !isHarmless(value) else { return }
         throw .unsupported(place(name), reason)
     }

@@ -31,7 +31,9 @@ struct MessagesRequest: Sendable {
         if !system.isEmpty { chat.messages.append(ChatMessage(role: .system, content: system)) }
         guard let messages = try fields.objects("messages") else { throw .invalid("messages", "“messages” is missing.") }
         guard !messages.isEmpty else { throw .invalid("messages", "“messages” is empty.") }
-        guard messages.count <= ChatRequest.maximumMessages else { throw .invalid("messages", "“messages” has too many messages.") }
+        guard messages.count <= ChatRequest.maximumMessages else {
+            throw .invalid("messages", "“messages” has too many messages.")
+        }
         var names: [String: String] = [:]
         for var message in messages { try Self.add(&message, to: &chat.messages, &names) }
         try chat.takePrefill(nil)

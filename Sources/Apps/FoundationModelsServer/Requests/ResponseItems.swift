@@ -67,7 +67,8 @@ struct ResponseItems {
         guard case .object(var members) = item else { return item }
         let type = item["type"]?.string ?? "message"
         members.removeAll { ["id", "type"].contains($0.name) }
-        let prefix = ["message": "msg_", "function_call": "fc_", "function_call_output": "fco_", "reasoning": "rs_"][type] ?? "item_"
+        let prefix =
+            ["message": "msg_", "function_call": "fc_", "function_call_output": "fco_", "reasoning": "rs_"][type] ?? "item_"
         let id = item["id"]?.string ?? RequestIdentifier.make(prefix)
         if type == "message" {
             if item["status"] == nil { members.append(.init("status", .string("completed"))) }

@@ -151,10 +151,12 @@ struct ResponsesRequest: Sendable {
 
     private mutating func echo(_ body: JSONValue) {
         let fallbacks: [(String, JSONValue)] = [
-            ("instructions", .null), ("max_output_tokens", .null), ("metadata", .object([])), ("parallel_tool_calls", .bool(true)),
+            ("instructions", .null), ("max_output_tokens", .null), ("metadata", .object([])),
+            ("parallel_tool_calls", .bool(true)),
             ("temperature", .double(1)), ("tool_choice", .string("auto")), ("tools", .array([])), ("top_p", .double(1)),
             ("truncation", .string("disabled")), ("top_logprobs", .int(0)), ("user", .null), ("safety_identifier", .null),
-            ("prompt_cache_key", .null), ("service_tier", .string("default")), ("background", .bool(false)), ("store", .bool(true)),
+            ("prompt_cache_key", .null), ("service_tier", .string("default")), ("background", .bool(false)),
+            ("store", .bool(true)),
             ("reasoning", .object([.init("effort", .null), .init("summary", .null)])),
             ("text", .object([.init("format", .object([.init("type", .string("text"))]))])),
         ]
@@ -169,7 +171,8 @@ struct ResponsesRequest: Sendable {
     func turn(after earlier: [JSONValue]) throws(RequestError) -> TurnRequest {
         var items = ResponseItems()
         try items.add(stored: earlier)
-        let known = Dictionary((earlier + input).compactMap { item in item["id"]?.string.map { ($0, item) } }) { first, _ in first }
+        let known = Dictionary((earlier + input).compactMap { item in item["id"]?.string.map { ($0, item) } }) { first, _ in first
+        }
         for (index, item) in input.enumerated() {
             guard item["type"]?.string == "item_reference" else {
                 try items.add(item, place: "input[\(index)]")

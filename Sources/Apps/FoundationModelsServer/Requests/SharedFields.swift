@@ -42,7 +42,8 @@ extension Fields {
         guard let value = value("logit_bias") else { return [] }
         var biases: [TokenBias] = []
         func add(_ token: JSONValue, _ bias: JSONValue) throws(RequestError) {
-            guard let token = token.integer ?? token.string.flatMap({ Int($0) }), let token = TokenID(exactly: token), token >= 0 else {
+            guard let token = token.integer ?? token.string.flatMap({ Int($0) }), let token = TokenID(exactly: token), token >= 0
+            else {
                 throw .invalid(place("logit_bias"), "“\(place("logit_bias"))” names a token that is no number.")
             }
             // llama.cpp's clients write false for a token that must not occur.
@@ -168,7 +169,8 @@ extension Fields {
         request.cacheSalt = try string("cache_salt")
         // Prompts are always cached, on whichever place is free, and in the order in which requests come.
         ignore(
-            "cache_prompt", "id_slot", "slot_id", "n_cache_reuse", "priority", "request_id", "timings_per_token", "return_progress",
+            "cache_prompt", "id_slot", "slot_id", "n_cache_reuse", "priority", "request_id", "timings_per_token",
+            "return_progress",
             "n_keep", "samplers", "user", "safety_identifier", "metadata", "store", "service_tier", "prompt_cache_key",
             "prompt_cache_retention", "prompt_cache_options")
         switch try choice("truncation", ["auto", "disabled"]) {

@@ -147,7 +147,9 @@ struct ToolUse: Sendable {
             case .named(let name): [name]
             case .allowed(let names, _): names
             }
-        if tools.isEmpty, choice != .none, choice != .auto { throw .invalid(param, "“\(param)” needs tools, but there are none.") }
+        if tools.isEmpty, choice != .none, choice != .auto {
+            throw .invalid(param, "“\(param)” needs tools, but there are none.")
+        }
         for name in wanted where !names.contains(name) {
             throw .invalid(param, "“\(param)” names the tool “\(name)”, which is not among the tools.")
         }

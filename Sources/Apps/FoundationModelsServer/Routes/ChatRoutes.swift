@@ -9,19 +9,25 @@ extension ModelServer {
         [
             .api(.post, "/chat/completions") { [self] exchange in
                 let request = try ChatRequest(try await exchange.body())
-                let run = begin([request.turn], candidates: request.reply.candidates, isStreamed: request.reply.isStreamed, exchange)
+                let run = begin(
+                    [request.turn], candidates: request.reply.candidates, isStreamed: request.reply.isStreamed, exchange)
                 let writer = ChatWriter(
-                    id: RequestIdentifier.make("chatcmpl-"), created: Int(Date().timeIntervalSince1970), model: request.turn.model,
+                    id: RequestIdentifier.make("chatcmpl-"), created: Int(Date().timeIntervalSince1970),
+                    model: request.turn.model,
                     turn: request.turn, reply: request.reply)
-                if request.reply.isStreamed { return try await stream(
-                        run, ChatStream(writer: writer), exchange, candidates: request.reply.candidates) }
-                let (answers, usage) = try await collect(run, count: request.reply.candidates, candidates: request.reply.candidates)
+                if request.reply.isStreamed {
+                    return try await stream(
+                        run, ChatStream(writer: writer), exchange, candidates: request.reply.candidates)
+                }
+                let (answers, usage) = try await collect(
+                    run, count: request.reply.candidates, candidates: request.reply.candidates)
                 return .json(writer.completion(answers, usage))
             },
             .api(.post, "/chat/completions/input_tokens") { [self] exchange in
                 let request = try ChatRequest(try await exchange.body())
                 let count = try await tokenCount(of: request.turn, exchange)
-                return .json(.object([.init("object", .string("chat.completion.input_tokens")), .init("input_tokens", .int(count))]))
+                return .json(
+                    .object([.init("object", .string("chat.completion.input_tokens")), .init("input_tokens", .int(count))]))
             },
         ]
     }

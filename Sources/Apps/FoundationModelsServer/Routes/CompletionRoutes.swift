@@ -15,7 +15,9 @@ extension ModelServer {
                 let writer = CompletionWriter(
                     id: RequestIdentifier.make("cmpl-"), created: Int(Date().timeIntervalSince1970), model: first.model,
                     hasScores: first.topScores != nil, reply: request.reply)
-                if request.reply.isStreamed { return try await stream(run, writer, exchange, candidates: request.reply.candidates) }
+                if request.reply.isStreamed {
+                    return try await stream(run, writer, exchange, candidates: request.reply.candidates)
+                }
                 let (all, usage) = try await collect(
                     run, count: request.turns.count * request.reply.candidates, candidates: request.reply.candidates)
                 // Of each prompt's candidates, the most probable ones in the order of their probabilities.

@@ -31,7 +31,9 @@ extension ModelServer {
                 let id = try exchange.parameter("id")
                 guard try await store.deleteConversation(id, owner: exchange.owner) else { throw Self.unknownConversation(id) }
                 return .json(
-                    .object([.init("id", .string(id)), .init("object", .string("conversation.deleted")), .init("deleted", .bool(true))]))
+                    .object([
+                        .init("id", .string(id)), .init("object", .string("conversation.deleted")), .init("deleted", .bool(true)),
+                    ]))
             },
             .api(.get, "/conversations/{id}/items") { [self] exchange in
                 let conversation = try await conversation(exchange)
@@ -66,13 +68,17 @@ extension ModelServer {
 
     private func conversation(_ exchange: Exchange) async throws -> StoredConversation {
         let id = try exchange.parameter("id")
-        guard let conversation = try await store.conversation(id, owner: exchange.owner) else { throw Self.unknownConversation(id) }
+        guard let conversation = try await store.conversation(id, owner: exchange.owner) else {
+            throw Self.unknownConversation(id)
+        }
         return conversation
     }
 
     private static func items(_ fields: inout Fields) throws -> [StoredItem] {
         guard let values = try fields.array("items") else { return [] }
-        guard values.count <= ChatRequest.maximumMessages else { throw RequestError.invalid("items", "“items” has too many items.") }
+        guard values.count <= ChatRequest.maximumMessages else {
+            throw RequestError.invalid("items", "“items” has too many items.")
+        }
         var check = ResponseItems()
         return try values.enumerated().map { index, value in
             try check.add(value, place: "items[\(index)]")

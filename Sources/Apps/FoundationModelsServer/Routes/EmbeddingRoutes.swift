@@ -11,7 +11,8 @@ extension ModelServer {
         [
             .api(.post, "/embeddings") { [self] exchange in
                 exchange.large(
-                    try await embeddings(try await exchange.body(), exchange), stall: .seconds(configuration.idleConnectionSeconds))
+                    try await embeddings(try await exchange.body(), exchange),
+                    stall: .seconds(configuration.idleConnectionSeconds))
             },
             Route(
                 method: .post, paths: ["/v1/rerank", "/rerank", "/v1/reranking", "/reranking", "/v2/rerank"], name: "/rerank"
@@ -65,7 +66,8 @@ extension ModelServer {
         let texts = try Self.texts(input, embedder, prefix: use == nil ? embedder.prompts.document : prefix, truncates: truncates)
         let width = embedder.shape.embeddingWidth
         if let dimensions, dimensions != width {
-            throw RequestError.unsupportedValue("dimensions", "the vectors of this model have \(width) numbers, and lose their meaning with fewer.")
+            throw RequestError.unsupportedValue(
+                "dimensions", "the vectors of this model have \(width) numbers, and lose their meaning with fewer.")
         }
         let vectors = try await vectors(texts, embedder, exchange)
         let data = vectors.enumerated().map { index, vector in
@@ -93,11 +95,13 @@ extension ModelServer {
     private static func texts(
         _ input: JSONValue, _ embedder: TextEmbedder, prefix: String, truncates: Bool
     ) throws -> [[TokenID]] {
-        let wrong = RequestError.invalid("input", "“input” must be a text, a list of tokens, or a list of these, none of them empty.")
+        let wrong = RequestError.invalid(
+            "input", "“input” must be a text, a list of tokens, or a list of these, none of them empty.")
         func tokens(_ value: JSONValue) throws -> [TokenID] {
             if let text = value.string {
                 guard !text.isEmpty else { throw wrong }
-                return try checked(embedder.tokenizer.encode([.user(prefix + text)], addsBoundaryTokens: true), text: prefix + text)
+                return try checked(
+                    embedder.tokenizer.encode([.user(prefix + text)], addsBoundaryTokens: true), text: prefix + text)
             }
             guard case .array(let values) = value, !values.isEmpty else { throw wrong }
             var tokens: [TokenID] = []
@@ -156,7 +160,9 @@ extension ModelServer {
         let lease = try await embedder(named: name)
         let embedder = lease.model
         // A document that is too long is known by its beginning.
-        let texts = [embedder.tokens(of: embedder.prompts.query + query)] + documents.map { embedder.tokens(of: embedder.prompts.document + $0) }
+        let texts =
+            [embedder.tokens(of: embedder.prompts.query + query)]
+            + documents.map { embedder.tokens(of: embedder.prompts.document + $0) }
         let vectors = try await vectors(texts, embedder, exchange)
         let scores = vectors.dropFirst().map { Double(dotProduct(vectors[0], $0)) }
         let order = scores.indices.sorted { (-scores[$0], $0) < (-scores[$1], $1) }.prefix(count)
@@ -176,12 +182,14 @@ extension ModelServer {
             return .object(members)
         }
         return .object([
-            .init("id", .string(RequestIdentifier.make("rerank-"))), .init("object", .string("list")), .init("model", .string(name)),
+            .init("id", .string(RequestIdentifier.make("rerank-"))), .init("object", .string("list")),
+            .init("model", .string(name)),
             .init("results", .array(results)),
             .init(
                 "usage",
                 .object([
-                    .init("prompt_tokens", .int(tokens)), .init("completion_tokens", .int(0)), .init("total_tokens", .int(tokens)),
+                    .init("prompt_tokens", .int(tokens)), .init("completion_tokens", .int(0)),
+                    .init("total_tokens", .int(tokens)),
                 ])),
             .init(
                 "meta",

@@ -59,10 +59,13 @@ struct MessagesWriter: ReplyWriter {
         if !answer.thought.isEmpty {
             content.append(
                 .object([
-                    .init("type", .string("thinking")), .init("thinking", .string(answer.thought)), .init("signature", .string("")),
+                    .init("type", .string("thinking")), .init("thinking", .string(answer.thought)),
+                    .init("signature", .string("")),
                 ]))
         }
-        if !answer.text.isEmpty { content.append(.object([.init("type", .string("text")), .init("text", .string(answer.text))])) }
+        if !answer.text.isEmpty {
+            content.append(.object([.init("type", .string("text")), .init("text", .string(answer.text))]))
+        }
         content += answer.calls.map { Self.use($0, input: $0.arguments) }
         let usage = answer.finish?.usage ?? TurnUsage()
         return .object(
@@ -81,7 +84,8 @@ struct MessagesWriter: ReplyWriter {
 
     private static func use(_ call: ChatToolCall, input: JSONValue) -> JSONValue {
         .object([
-            .init("type", .string("tool_use")), .init("id", .string(call.id)), .init("name", .string(call.name)), .init("input", input),
+            .init("type", .string("tool_use")), .init("id", .string(call.id)), .init("name", .string(call.name)),
+            .init("input", input),
         ])
     }
 
@@ -150,7 +154,9 @@ struct MessagesWriter: ReplyWriter {
         case .output(_, .call(let call)):
             var texts = close()
             texts += [
-                self.event("content_block_start", [.init("index", .int(count)), .init("content_block", Self.use(call, input: .object([])))]),
+                self.event(
+                    "content_block_start",
+                    [.init("index", .int(count)), .init("content_block", Self.use(call, input: .object([])))]),
                 delta("input_json_delta", "partial_json", call.arguments.spacedText),
                 self.event("content_block_stop", [.init("index", .int(count))]),
             ]

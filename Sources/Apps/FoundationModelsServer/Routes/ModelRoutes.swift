@@ -22,7 +22,9 @@ extension ModelServer {
                 return .json(.object([.init("object", .string("list")), .init("data", .array(data))]))
             },
             Route(method: .get, paths: ["/v1/models/**", "/models/**"], name: "/models/{id}") { [self] exchange in
-                guard let name = Self.name(after: "models", exchange.request.uri.path) else { throw RequestError.unknownModel("") }
+                guard let name = Self.name(after: "models", exchange.request.uri.path) else {
+                    throw RequestError.unknownModel("")
+                }
                 if let entry = directory.entries.first(where: { $0.name == name }) { return .json(description(of: entry)) }
                 let served = try directory.model(named: name)
                 let entry = ModelDirectory.Entry(name: name, path: served.local.path, adapter: served.local.adapter)
@@ -43,7 +45,8 @@ extension ModelServer {
                 return .json(.object([.init("content", text), .init("prompt", text)]))
             },
             Route(
-                method: .post, paths: ["/apply-template", "/v1/apply-template", "/v1/chat/completions/render"], name: "/apply-template"
+                method: .post, paths: ["/apply-template", "/v1/apply-template", "/v1/chat/completions/render"],
+                name: "/apply-template"
             ) { [self] exchange in
                 let request = try ChatRequest(try await exchange.body())
                 let turn = try await localTurn(request.turn, exchange)
@@ -74,7 +77,8 @@ extension ModelServer {
 
     private static func head(_ name: String, _ created: Date) -> [JSONValue.Member] {
         [
-            .init("id", .string(name)), .init("object", .string("model")), .init("created", .int(Int(created.timeIntervalSince1970))),
+            .init("id", .string(name)), .init("object", .string("model")),
+            .init("created", .int(Int(created.timeIntervalSince1970))),
             .init("owned_by", .string("fm")),
         ]
     }
@@ -112,7 +116,8 @@ extension ModelServer {
             let own: Set = ["return_token_strs", "add_special_tokens"]
             let request = try ChatRequest(.object(members.filter { !own.contains($0.name) }))
             let turn = try await localTurn(request.turn, exchange)
-            return reply(turn.tokens, turn.model, withTexts: body["return_token_strs"] == .bool(true), isLlama: false, withPieces: false)
+            return reply(
+                turn.tokens, turn.model, withTexts: body["return_token_strs"] == .bool(true), isLlama: false, withPieces: false)
         }
         var fields = try Fields(body)
         let name = try fields.string("model") ?? "default"

@@ -19,14 +19,16 @@ extension ModelServer {
                 let loaded = Set(ModelPool.shared.loadedPaths)
                 return .json(
                     .object([
-                        .init("models", .array(directory.entries.filter { loaded.contains($0.path) }.map { Self.ollamaModel($0) }))
+                        .init(
+                            "models", .array(directory.entries.filter { loaded.contains($0.path) }.map { Self.ollamaModel($0) }))
                     ]))
             },
             ollama(.get, "/api/version") { _ in .json(.object([.init("version", .string(ServerVersion.number))])) },
             ollama(.post, "/api/show") { [self] exchange in .json(try show(try await exchange.body())) },
             ollama(.post, "/api/embed") { [self] exchange in
                 exchange.large(
-                    try await ollamaVectors(try await exchange.body(), exchange), stall: .seconds(configuration.idleConnectionSeconds))
+                    try await ollamaVectors(try await exchange.body(), exchange),
+                    stall: .seconds(configuration.idleConnectionSeconds))
             },
             Route(method: .get, paths: ["/"], name: "/", style: .ollama, isPublic: true) { _ in
                 var headers = HTTPFields()
@@ -65,7 +67,8 @@ extension ModelServer {
         return .object([
             .init("name", .string(entry.name)), .init("model", .string(entry.name)),
             .init("modified_at", .string(OllamaWriter.time(date))), .init("size", .int(attributes?[.size] as? Int ?? 0)),
-            .init("digest", .string(APIKey.hash(of: "\(entry.path) \(date.timeIntervalSince1970)"))), .init("details", details(entry)),
+            .init("digest", .string(APIKey.hash(of: "\(entry.path) \(date.timeIntervalSince1970)"))),
+            .init("details", details(entry)),
         ])
     }
 

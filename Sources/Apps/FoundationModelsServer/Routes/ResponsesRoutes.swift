@@ -12,7 +12,9 @@ extension ModelServer {
             .api(.post, "/responses") { [self] exchange in try await respond(exchange) },
             .api(.post, "/responses/input_tokens") { [self] exchange in
                 // A count needs no answer to be stored.
-                guard case .object(let members) = try await exchange.body() else { throw RequestError(400, "The body must be a JSON object.") }
+                guard case .object(let members) = try await exchange.body() else {
+                    throw RequestError(400, "The body must be a JSON object.")
+                }
                 let request = try ResponsesRequest(.object(members))
                 let count = try await tokenCount(
                     of: request.turn(after: try await earlierItems(of: request, exchange).items), exchange)
@@ -32,7 +34,8 @@ extension ModelServer {
                     await task.value
                 }
                 guard try await store.deleteResponse(id, owner: exchange.owner) else { throw Self.unknownResponse(id) }
-                return .json(.object([.init("id", .string(id)), .init("object", .string("response")), .init("deleted", .bool(true))]))
+                return .json(
+                    .object([.init("id", .string(id)), .init("object", .string("response")), .init("deleted", .bool(true))]))
             },
             .api(.post, "/responses/{id}/cancel") { [self] exchange in
                 let response = try await stored(exchange)
@@ -66,7 +69,8 @@ extension ModelServer {
     }
 
     /// The items before those of a request, and what the conversation needs to be continued.
-    private func earlierItems(of request: ResponsesRequest, _ exchange: Exchange) async throws -> (items: [JSONValue], next: Int?) {
+    private func earlierItems(of request: ResponsesRequest, _ exchange: Exchange) async throws -> (items: [JSONValue], next: Int?)
+    {
         if let id = request.conversation {
             guard try await store.conversation(id, owner: exchange.owner) != nil else { throw Self.unknownConversation(id) }
             let (items, next) = try await store.items(of: id)
@@ -82,7 +86,8 @@ extension ModelServer {
             chain.append(response)
             size += response.input.reduce(response.object.bytes.count) { $0 + $1.bytes.count }
             guard size <= 4 * configuration.maximumBodyBytes else {
-                throw RequestError.invalid("previous_response_id", "The chain of responses has more than \(size) bytes. Use a conversation.")
+                throw RequestError.invalid(
+                    "previous_response_id", "The chain of responses has more than \(size) bytes. Use a conversation.")
             }
             previous = chain.count < ChatRequest.maximumMessages ? response.previous : nil
         }

@@ -6,12 +6,16 @@ internal import Synchronization
 
 extension ModelServer {
     /// All addresses.
-    var routes: [Route] { statusRoutes + modelRoutes + chatRoutes + completionRoutes + messagesRoutes + responsesRoutes + conversationRoutes + embeddingRoutes + ollamaRoutes }
+    var routes: [Route] {
+        statusRoutes + modelRoutes + chatRoutes + completionRoutes + messagesRoutes + responsesRoutes + conversationRoutes
+            + embeddingRoutes + ollamaRoutes
+    }
 
     /// Addresses that say how the server is.
     private var statusRoutes: [Route] {
         [
-            Route(method: .get, paths: ["/health", "/v1/health", "/healthz", "/livez"], name: "/health", isPublic: true) { [self] _ in
+            Route(method: .get, paths: ["/health", "/v1/health", "/healthz", "/livez"], name: "/health", isPublic: true) {
+                [self] _ in
                 if isDraining.load(ordering: .relaxed) {
                     return .json(.object([.init("status", .string("draining"))]), status: .serviceUnavailable)
                 }

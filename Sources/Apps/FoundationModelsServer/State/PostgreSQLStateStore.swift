@@ -1,145 +1,148 @@
 #if PostgreSQL
-    internal import Foundation
-    internal import FoundationModelsPostgreSQL
-    internal import JSON
+internal import Foundation
+internal import FoundationModelsPostgreSQL
+internal import JSON
 
-    /// Responses and conversations in a schema of a PostgreSQL database, which several servers share.
-    final class PostgreSQLStateStore: StateStore {
-        private let server: PostgreSQLServer
+/// Responses and conversations in a schema of a PostgreSQL database, which several servers share.
+final class PostgreSQLStateStore: StateStore {
+    private let server: PostgreSQLServer
 
-        private static let tables = """
-            CREATE TABLE response (
-                id text PRIMARY KEY, owner text NOT NULL, created bigint NOT NULL, previous text, object bytea NOT NULL,
-                input bytea NOT NULL);
-            CREATE TABLE conversation (
-                id text PRIMARY KEY, owner text NOT NULL, created bigint NOT NULL, next bigint NOT NULL DEFAULT 0,
-                metadata bytea NOT NULL);
-            CREATE TABLE item (
-                conversation text NOT NULL REFERENCES conversation (id) ON DELETE CASCADE, number bigint NOT NULL,
-                id text NOT NULL, json bytea NOT NULL, PRIMARY KEY (conversation, number), UNIQUE (conversation, id));
-            """
+    private static let tables = """
+        CREATE TABLE response (
+            id text PRIMARY KEY, owner text NOT NULL, created bigint NOT NULL, previous text, object bytea NOT NULL,
+            input bytea NOT NULL);
+        CREATE TABLE conversation (
+            id text PRIMARY KEY, owner text NOT NULL, created bigint NOT NULL, next bigint NOT NULL DEFAULT 0,
+            metadata bytea NOT NULL);
+        CREATE TABLE item (
+            conversation text NOT NULL REFERENCES conversation (id) ON DELETE CASCADE, number bigint NOT NULL,
+            id text NOT NULL, json bytea NOT NULL, PRIMARY KEY (conversation, number), UNIQUE (conversation, id));
+        """
 
-        /// - Parameter settings: as libpq documents.
-        /// - Throws: an error that says what is wrong with the server.
-        init(_ settings: String) throws {
-            do {
-                server = try PostgreSQLServer(
-                    settings, schema: "fm_server", kind: "server", isReadOnly: false, usesVectors: false, statementTimeout: "30s",
-                    migrations: [Self.tables])
-            } catch let error as PostgreSQLError { throw Unusable(errorDescription: error.reason) }
-        }
+    /// - Parameter settings: as libpq documents.
+    /// - Throws: an error that says what is wrong with the server.
+    init(_ settings: String) throws {
+        do {
+            server = try PostgreSQLServer(
+                settings, schema: "fm_server", kind: "server", isReadOnly: false, usesVectors: false, statementTimeout: "30s",
+                migrations: [Self.tables])
+        } catch let error as PostgreSQLError { throw Unusable(errorDescription: error.reason) }
+    }
 
-        struct Unusable: LocalizedError { var errorDescription: String? }
+    struct Unusable: LocalizedError { var errorDescription: String? }
 
-        // Values are stored as bytes: texts may have the character U+0000.
-        private static func data(_ value: JSONValue) -> PostgreSQLConnection.Parameter { .bytes(Data(value.bytes)) }
+    // Values are stored as bytes: texts may have the character U+0000.
+    private static func data(_ value: JSONValue) -> PostgreSQLConnection.Parameter { .bytes(Data(value.bytes)) }
 
-        private static func value(_ rows: PostgreSQLRows, _ row: Int, _ column: Int) throws -> JSONValue {
-            try JSONParser.parse(try rows.bytes(row, column) ?? Data("null".utf8))
-        }
+    private static func value(_ rows: PostgreSQLRows, _ row: Int, _ column: Int) throws -> JSONValue {
+        try JSONParser.parse(try rows.bytes(row, column) ?? Data("null".utf8))
+    }
 
-        private static func text(_ text: String?) -> PostgreSQLConnection.Parameter { text.map { .text($0) } ?? .null }
+    private static func text(_ text: String?) -> PostgreSQLConnection.Parameter { text.map { .text($0) } ?? .null }
 
-        // MARK: - Responses
+    // MARK: - Responses
 
-        func save(_ response: StoredResponse) async throws {
-            try await server.background(.write) { connection in
-                _ = try connection.query(
-                    """
-                    INSERT INTO response (id, owner, created, previous, object, input) VALUES ($1, $2, $3, $4, $5, $6)
-                    ON CONFLICT (id) DO UPDATE SET object = excluded.object
-                    """,
-                    [
-                        .text(response.id), .text(response.owner), .integer(Int64(response.created)), Self.text(response.previous),
-                        Self.data(response.object), Self.data(.array(response.input)),
-                    ])
-            }
-        }
-
-        func response(_ id: String, owner: String) async throws -> StoredResponse? {
-            if id.utf8.contains(0) { return nil }
-            return try await server.background(.read) { connection in
-                let rows = try connection.query(
-                    "SELECT created, previous, object, input FROM response WHERE id = $1 AND owner = $2", [.text(id), .text(owner)])
-                guard rows.count > 0, case .array(let input) = try Self.value(rows, 0, 3) else { return nil }
-                return StoredResponse(
-                    id: id, owner: owner, created: Int(rows.integer(0, 0) ?? 0), previous: rows.text(0, 1),
-                    object: try Self.value(rows, 0, 2), input: input)
-            }
-        }
-
-        func deleteResponse(_ id: String, owner: String) async throws -> Bool {
-            if id.utf8.contains(0) { return false }
-            return try await server.background(.write) { connection in
-                try connection.query("DELETE FROM response WHERE id = $1 AND owner = $2", [.text(id), .text(owner)]).changed > 0
-            }
-        }
-
-        // MARK: - Conversations
-
-        func save(_ conversation: StoredConversation) async throws {
-            try await server.background(.write) { connection in
-                _ = try connection.query(
-                    """
-                    INSERT INTO conversation (id, owner, created, metadata) VALUES ($1, $2, $3, $4)
-                    ON CONFLICT (id) DO UPDATE SET metadata = excluded.metadata
-                    """,
-                    [
-                        .text(conversation.id), .text(conversation.owner), .integer(Int64(conversation.created)),
-                        Self.data(conversation.metadata),
-                    ])
-            }
-        }
-
-        func conversation(_ id: String, owner: String) async throws -> StoredConversation? {
-            if id.utf8.contains(0) { return nil }
-            return try await server.background(.read) { connection in
-                let rows = try connection.query(
-                    "SELECT created, metadata FROM conversation WHERE id = $1 AND owner = $2", [.text(id), .text(owner)])
-                guard rows.count > 0 else { return nil }
-                return StoredConversation(
-                    id: id, owner: owner, created: Int(rows.integer(0, 0) ?? 0), metadata: try Self.value(rows, 0, 1))
-            }
-        }
-
-        func deleteConversation(_ id: String, owner: String) async throws -> Bool {
-            if id.utf8.contains(0) { return false }
-            return try await server.background(.write) { connection in
-                try connection.query("DELETE FROM conversation WHERE id = $1 AND owner = $2", [.text(id), .text(owner)]).changed > 0
-            }
-        }
-
-        func items(of conversation: String) async throws -> (items: [StoredItem], next: Int) {
-            try await server.background(.read) { connection in
-                let next = try connection.query("SELECT next FROM conversation WHERE id = $1", [.text(conversation)])
-                let rows = try connection.query(
-                    "SELECT id, json FROM item WHERE conversation = $1 ORDER BY number", [.text(conversation)])
-                let items = try (0..<rows.count).map { row in
-                    StoredItem(id: rows.text(row, 0) ?? "", json: try Self.value(rows, row, 1))
-                }
-                return (items, next.count > 0 ? Int(next.integer(0, 0) ?? 0) : 0)
-            }
-        }
-
-        func append(_ items: [StoredItem], to conversation: String, expected: Int?) async throws {
-            try await server.background(.write) { connection in
-                let rows = try connection.query("SELECT next FROM conversation WHERE id = $1 FOR UPDATE", [.text(conversation)])
-                guard rows.count > 0, let next = rows.integer(0, 0), Int64(expected ?? Int(next)) == next else { throw StateConflict() }
-                for (offset, item) in items.enumerated() {
-                    try connection.query(
-                        "INSERT INTO item (conversation, number, id, json) VALUES ($1, $2, $3, $4) ON CONFLICT DO NOTHING",
-                        [.text(conversation), .integer(next + Int64(offset)), .text(item.id), Self.data(item.json)])
-                }
-                try connection.query(
-                    "UPDATE conversation SET next = $1 WHERE id = $2", [.integer(next + Int64(items.count)), .text(conversation)])
-            }
-        }
-
-        func deleteItem(_ id: String, of conversation: String) async throws -> Bool {
-            if id.utf8.contains(0) { return false }
-            return try await server.background(.write) { connection in
-                try connection.query("DELETE FROM item WHERE conversation = $1 AND id = $2", [.text(conversation), .text(id)]).changed > 0
-            }
+    func save(_ response: StoredResponse) async throws {
+        try await server.background(.write) { connection in
+            _ = try connection.query(
+                """
+                INSERT INTO response (id, owner, created, previous, object, input) VALUES ($1, $2, $3, $4, $5, $6)
+                ON CONFLICT (id) DO UPDATE SET object = excluded.object
+                """,
+                [
+                    .text(response.id), .text(response.owner), .integer(Int64(response.created)), Self.text(response.previous),
+                    Self.data(response.object), Self.data(.array(response.input)),
+                ])
         }
     }
+
+    func response(_ id: String, owner: String) async throws -> StoredResponse? {
+        if id.utf8.contains(0) { return nil }
+        return try await server.background(.read) { connection in
+            let rows = try connection.query(
+                "SELECT created, previous, object, input FROM response WHERE id = $1 AND owner = $2", [.text(id), .text(owner)])
+            guard rows.count > 0, case .array(let input) = try Self.value(rows, 0, 3) else { return nil }
+            return StoredResponse(
+                id: id, owner: owner, created: Int(rows.integer(0, 0) ?? 0), previous: rows.text(0, 1),
+                object: try Self.value(rows, 0, 2), input: input)
+        }
+    }
+
+    func deleteResponse(_ id: String, owner: String) async throws -> Bool {
+        if id.utf8.contains(0) { return false }
+        return try await server.background(.write) { connection in
+            try connection.query("DELETE FROM response WHERE id = $1 AND owner = $2", [.text(id), .text(owner)]).changed > 0
+        }
+    }
+
+    // MARK: - Conversations
+
+    func save(_ conversation: StoredConversation) async throws {
+        try await server.background(.write) { connection in
+            _ = try connection.query(
+                """
+                INSERT INTO conversation (id, owner, created, metadata) VALUES ($1, $2, $3, $4)
+                ON CONFLICT (id) DO UPDATE SET metadata = excluded.metadata
+                """,
+                [
+                    .text(conversation.id), .text(conversation.owner), .integer(Int64(conversation.created)),
+                    Self.data(conversation.metadata),
+                ])
+        }
+    }
+
+    func conversation(_ id: String, owner: String) async throws -> StoredConversation? {
+        if id.utf8.contains(0) { return nil }
+        return try await server.background(.read) { connection in
+            let rows = try connection.query(
+                "SELECT created, metadata FROM conversation WHERE id = $1 AND owner = $2", [.text(id), .text(owner)])
+            guard rows.count > 0 else { return nil }
+            return StoredConversation(
+                id: id, owner: owner, created: Int(rows.integer(0, 0) ?? 0), metadata: try Self.value(rows, 0, 1))
+        }
+    }
+
+    func deleteConversation(_ id: String, owner: String) async throws -> Bool {
+        if id.utf8.contains(0) { return false }
+        return try await server.background(.write) { connection in
+            try connection.query("DELETE FROM conversation WHERE id = $1 AND owner = $2", [.text(id), .text(owner)]).changed > 0
+        }
+    }
+
+    func items(of conversation: String) async throws -> (items: [StoredItem], next: Int) {
+        try await server.background(.read) { connection in
+            let next = try connection.query("SELECT next FROM conversation WHERE id = $1", [.text(conversation)])
+            let rows = try connection.query(
+                "SELECT id, json FROM item WHERE conversation = $1 ORDER BY number", [.text(conversation)])
+            let items = try (0..<rows.count).map { row in
+                StoredItem(id: rows.text(row, 0) ?? "", json: try Self.value(rows, row, 1))
+            }
+            return (items, next.count > 0 ? Int(next.integer(0, 0) ?? 0) : 0)
+        }
+    }
+
+    func append(_ items: [StoredItem], to conversation: String, expected: Int?) async throws {
+        try await server.background(.write) { connection in
+            let rows = try connection.query("SELECT next FROM conversation WHERE id = $1 FOR UPDATE", [.text(conversation)])
+            guard rows.count > 0, let next = rows.integer(0, 0), Int64(expected ?? Int(next)) == next else {
+                throw StateConflict()
+            }
+            for (offset, item) in items.enumerated() {
+                try connection.query(
+                    "INSERT INTO item (conversation, number, id, json) VALUES ($1, $2, $3, $4) ON CONFLICT DO NOTHING",
+                    [.text(conversation), .integer(next + Int64(offset)), .text(item.id), Self.data(item.json)])
+            }
+            try connection.query(
+                "UPDATE conversation SET next = $1 WHERE id = $2", [.integer(next + Int64(items.count)), .text(conversation)])
+        }
+    }
+
+    func deleteItem(_ id: String, of conversation: String) async throws -> Bool {
+        if id.utf8.contains(0) { return false }
+        return try await server.background(.write) { connection in
+            try connection.query("DELETE FROM item WHERE conversation = $1 AND id = $2", [.text(conversation), .text(id)]).changed
+                > 0
+        }
+    }
+}
 #endif

@@ -112,7 +112,8 @@ final class SQLiteStateStore: StateStore {
 
     func items(of conversation: String) async throws -> (items: [StoredItem], next: Int) {
         try await database.read { database in
-            let next = try Int.fetchOne(database, sql: "SELECT next FROM conversation WHERE id = ?", arguments: [conversation]) ?? 0
+            let next =
+                try Int.fetchOne(database, sql: "SELECT next FROM conversation WHERE id = ?", arguments: [conversation]) ?? 0
             let rows = try Row.fetchAll(
                 database, sql: "SELECT id, json FROM item WHERE conversation = ? ORDER BY number", arguments: [conversation])
             return (try rows.map { StoredItem(id: $0["id"], json: try Self.value($0["json"])) }, next)

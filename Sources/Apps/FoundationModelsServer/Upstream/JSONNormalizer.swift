@@ -40,7 +40,8 @@ struct JSONNormalizer {
         guard text[0] == UInt8(ascii: "u") else {
             escape = nil
             let known: [UInt8: UInt8] = [
-                UInt8(ascii: "\""): 0x22, UInt8(ascii: "\\"): 0x5C, UInt8(ascii: "/"): 0x2F, UInt8(ascii: "b"): 8, UInt8(ascii: "f"): 12,
+                UInt8(ascii: "\""): 0x22, UInt8(ascii: "\\"): 0x5C, UInt8(ascii: "/"): 0x2F, UInt8(ascii: "b"): 8,
+                UInt8(ascii: "f"): 12,
                 UInt8(ascii: "n"): 10, UInt8(ascii: "r"): 13, UInt8(ascii: "t"): 9,
             ]
             guard let character = known[byte], highSurrogate == nil else { return false }

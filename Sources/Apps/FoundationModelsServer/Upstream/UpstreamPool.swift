@@ -103,7 +103,9 @@ final class UpstreamPool: Sendable {
         await withTaskGroup(of: Void.self) { group in
             for server in urls.indices {
                 group.addTask {
-                    guard let list = try? await self.get("/models", from: server), case .array(let models)? = list["data"] else { return }
+                    guard let list = try? await self.get("/models", from: server), case .array(let models)? = list["data"] else {
+                        return
+                    }
                     self.state.withLock { $0.models[server] = models }
                 }
             }

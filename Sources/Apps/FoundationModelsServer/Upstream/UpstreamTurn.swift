@@ -25,11 +25,13 @@ struct UpstreamTurn: ServedTurn {
         _ request: TurnRequest, _ pool: UpstreamPool, contextSize: Int, _ checks: SchemaChecks, _ windows: ConversationWindows
     ) async throws {
         guard case .chat(let chat) = request.input else {
-            throw RequestError.unsupported(request.inputName, "servers behind this one are asked for answers in conversations only.")
+            throw RequestError.unsupported(
+                request.inputName, "servers behind this one are asked for answers in conversations only.")
         }
         if request.echoes { throw RequestError.unsupported("echo", "the model runs on another server.") }
         for (name, isSet) in [
-            ("ignore_eos", request.ignoresEnd), ("min_tokens", request.minimumTokens > 0), ("stop_token_ids", !request.stopTokens.isEmpty),
+            ("ignore_eos", request.ignoresEnd), ("min_tokens", request.minimumTokens > 0),
+            ("stop_token_ids", !request.stopTokens.isEmpty),
         ] where isSet { throw RequestError.unsupported(name, "the model runs on another server.") }
         (self.request, self.pool) = (request, pool)
         do { form = try await checks.form(request.format?.source) } catch let error as SchemaError {
@@ -62,7 +64,8 @@ struct UpstreamTurn: ServedTurn {
     private var affinity: String {
         if let id = request.conversation { return id }
         let first = messages.firstIndex { $0.role == .user } ?? 0
-        return messages.prefix(first + 1).map { "\($0.role) \($0.content)" }.joined(separator: "\u{0}") + (request.cacheSalt ?? "")
+        return messages.prefix(first + 1).map { "\($0.role) \($0.content)" }.joined(separator: "\u{0}")
+            + (request.cacheSalt ?? "")
     }
 
     func run(answer: Int, emit: (TurnOutput) -> Bool) async throws -> TurnFinish {
@@ -104,7 +107,8 @@ struct UpstreamTurn: ServedTurn {
                 if let refusal { throw refusal }
                 if hasEmitted {
                     throw RequestError(
-                        502, type: "server_error", code: error is UpstreamReply.Invalid ? "upstream_invalid_output" : "upstream_failed",
+                        502, type: "server_error",
+                        code: error is UpstreamReply.Invalid ? "upstream_invalid_output" : "upstream_failed",
                         "The answer of the server that runs the model cannot be used from here on. Nothing more of it is sent.")
                 }
                 last = error
@@ -117,7 +121,8 @@ struct UpstreamTurn: ServedTurn {
                 "The servers that run the model gave \(attempt) answers, none of which is what the request asks for.")
         }
         throw RequestError(
-            503, type: "server_error", code: "upstream_unavailable", "No server that runs the model has answered. Try again later.",
+            503, type: "server_error", code: "upstream_unavailable",
+            "No server that runs the model has answered. Try again later.",
             retryAfter: 5)
     }
 
@@ -167,7 +172,9 @@ struct UpstreamTurn: ServedTurn {
         add("seed", sampling.seed.map { .int(Int(($0 &+ UInt64(answer) &+ UInt64(attempt)) & UInt64(Int.max))) })
         if !request.stops.isEmpty { add("stop", .array(request.stops.map { .string($0) })) }
         if !sampling.biases.isEmpty {
-            add("logit_bias", .object(sampling.biases.map { .init("\($0.token)", .double(Double(max(-100, min(100, $0.value))))) }))
+            add(
+                "logit_bias",
+                .object(sampling.biases.map { .init("\($0.token)", .double(Double(max(-100, min(100, $0.value))))) }))
         }
         if let top = request.topScores {
             add("logprobs", .bool(true))
@@ -205,7 +212,8 @@ struct UpstreamTurn: ServedTurn {
 
     private static func tool(_ tool: ToolUse.Tool) -> JSONValue {
         var function: [JSONValue.Member] = [
-            .init("name", .string(tool.name)), .init("description", .string(tool.description)), .init("parameters", tool.parameters),
+            .init("name", .string(tool.name)), .init("description", .string(tool.description)),
+            .init("parameters", tool.parameters),
         ]
         if tool.isStrict { function.append(.init("strict", .bool(true))) }
         return .object([.init("type", .string("function")), .init("function", .object(function))])

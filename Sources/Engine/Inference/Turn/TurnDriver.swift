@@ -76,7 +76,8 @@ final class TurnDriver: SequenceWork {
         let first = plan.begin()
         self.plan = plan
         settings = ConstrainedWriter.Settings(
-            topScores: request.topScores, endsAtLimit: request.endsAtLimit, batchesForcedTokens: request.batchesForcedTokens, logitCount: logitCount,
+            topScores: request.topScores, endsAtLimit: request.endsAtLimit, batchesForcedTokens: request.batchesForcedTokens,
+            logitCount: logitCount,
             encode: { [tokenizer] in tokenizer.encode(bytes: $0) }, stopTokens: tokenizer.stopTokens)
         let tokens = request.tokens + first.append
         guard tokens.count < contextSize else {

@@ -239,7 +239,9 @@ extension TurnPlan {
         report(call)
         calls.calls.append(call)
         calls.tool = nil
-        guard format.allowsSeveral, calls.calls.count < chat.tools.maximumCalls, !hasReachedLimit else { return finish(.endOfTurn) }
+        guard format.allowsSeveral, calls.calls.count < chat.tools.maximumCalls, !hasReachedLimit else {
+            return finish(.endOfTurn)
+        }
         if let between = format.betweenCalls {
             // The list either continues or ends; nothing else can follow.
             let next = vocabulary.encode(between)
