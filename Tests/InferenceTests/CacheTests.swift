@@ -325,6 +325,48 @@ import Testing
         withExtendedLifetime((idle, next)) {}
     }
 
+    /// Of sequences that are gone, a limited number of tokens is kept: those of the newest ones.
+    @Test func cachesOfManySequencesLeave() throws {
+        let memory = PoolMemory(keptTokens: 1_500, system: SystemMemory(available: { nil }, reserve: 0))
+        let engine = Engine(model: model, memory: memory)
+        for index in 0..<5 { try run(engine, try sequence(memory), prompt(index, 600)) }
+        // Two of them: the last one begins with a prompt that the first one had, and one that the last but one had.
+        func cached(_ index: Int) throws -> Int {
+            let own = try sequence(memory)
+            try run(engine, own, prompt(index, 600))
+            return engine.processedTokens
+        }
+        let before = engine.processedTokens
+        let known = try cached(4) - before
+        let unknown = try cached(0) - before - known
+        #expect(known < 20 && unknown >= 600)
+        // The newest one is kept, however long it is.
+        let small = PoolMemory(keptTokens: 100, system: SystemMemory(available: { nil }, reserve: 0))
+        let other = Engine(model: model, memory: small)
+        try run(other, try sequence(small), prompt(0, 600))
+        let first = other.processedTokens
+        try run(other, try sequence(small), prompt(0, 600))
+        #expect(other.processedTokens - first < 20)
+    }
+
+    /// Clients that must not notice what others have asked share no computed prompts.
+    @Test func domainsShareNothing() throws {
+        let memory = PoolMemory(system: SystemMemory(available: { nil }, reserve: 0))
+        let engine = Engine(model: model, memory: memory)
+        func processed(_ domain: UInt64) throws -> Int {
+            let before = engine.processedTokens
+            let cache = try KVCache(shape: model.shape, capacity: 1_024)
+            let own = SequenceState(
+                cache: cache, contextSize: 1_024, memory: memory, model: 0, isShared: true, domain: domain)
+            try run(engine, own, prompt(0, 600))
+            return engine.processedTokens - before
+        }
+        #expect(try processed(1) >= 600)
+        #expect(try processed(2) >= 600)
+        #expect(try processed(1) < 20)
+        #expect(try processed(2) < 20)
+    }
+
     /// Recurrent states and their checkpoints count too, from the first token on until the cache is emptied.
     @Test func recurrentStatesCount() throws {
         let recipe = try ArchitectureTests.Recipe.load("qwen35")

@@ -61,7 +61,11 @@ struct OriginRules: Sendable {
     /// A host without its port, in lower case.
     static func name(of host: String) -> String {
         var name = host.lowercased()
-        if name.hasPrefix("[") { return String(name.dropFirst().prefix { $0 != "]" }) }
+        if name.hasPrefix("["), let close = name.firstIndex(of: "]") {
+            let rest = name[name.index(after: close)...]
+            let isPort = rest.isEmpty || rest.first == ":" && rest.dropFirst().allSatisfy(\.isWholeNumber)
+            return isPort ? String(name[..<close].dropFirst()) : name
+        }
         if let colon = name.lastIndex(of: ":"), name[name.index(after: colon)...].allSatisfy(\.isWholeNumber),
             name.firstIndex(of: ":") == colon
         {

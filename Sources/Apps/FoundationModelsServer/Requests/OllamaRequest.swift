@@ -12,7 +12,7 @@ struct OllamaRequest: Sendable {
 
     init(_ body: JSONValue, isChat: Bool) throws(RequestError) {
         var fields = try Fields(body)
-        turn = TurnRequest(model: try fields.string("model") ?? "default", input: .text(""))
+        turn = TurnRequest(model: try fields.string(required: "model"), input: .text(""))
         isStreamed = try fields.bool("stream") ?? true
         var chat = TurnRequest.Chat()
         if isChat {

@@ -11,6 +11,9 @@ package struct EngineConfiguration: Sendable {
     package var activeRequests = 8
     /// Requests of a model that may wait.
     package var waitingRequests = 1_024
+    /// Tokens of sequences that are gone whose keys and values are kept for others that begin in the same way. The last one is kept in any
+    /// case. A server that has answered thousands of requests would otherwise fill the memory with what nobody asks for again.
+    package var keptTokens = 1 << 16
     /// Bytes of packed weights, pages of keys and values, recurrent states, their checkpoints, and adapters. What is in use is never freed:
     /// a single model that is larger has the memory alone, and the last request that can go on may exceed it.
     package var memoryBytes = EngineConfiguration.defaultMemory

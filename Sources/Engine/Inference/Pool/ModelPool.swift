@@ -77,7 +77,8 @@ package final class ModelPool: Sendable {
     ) {
         (self.configuration, self.telemetry) = (configuration, telemetry)
         memory = PoolMemory(
-            maximumBytes: configuration.memoryBytes, system: system, telemetry: telemetry, observe: observe)
+            maximumBytes: configuration.memoryBytes, keptTokens: configuration.keptTokens, system: system, telemetry: telemetry,
+            observe: observe)
     }
 
     /// Bytes of the memory that is in use or kept.

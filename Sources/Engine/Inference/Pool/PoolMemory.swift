@@ -53,6 +53,8 @@ final class PoolMemory: Sendable {
     let account: MemoryAccount
     let adapters = AdapterStore()
     private let system: SystemMemory
+    /// The tokens of sequences that are gone that are kept.
+    private let keptTokens: Int
     private let state = Mutex(Unchecked(value: State()))
     let telemetry: PoolTelemetry
     private let loads = AsyncLock()
@@ -66,10 +68,11 @@ final class PoolMemory: Sendable {
     ///   - system: the memory of the machine, some of which is left to other programs.
     ///   - observe: called with the bytes that are counted, after each change.
     init(
-        maximumBytes: Int = EngineConfiguration.defaultMemory, system: SystemMemory = .current,
-        telemetry: PoolTelemetry = PoolTelemetry(), observe: @escaping @Sendable (Int) -> Void = { _ in }
+        maximumBytes: Int = EngineConfiguration.defaultMemory, keptTokens: Int = EngineConfiguration().keptTokens,
+        system: SystemMemory = .current, telemetry: PoolTelemetry = PoolTelemetry(),
+        observe: @escaping @Sendable (Int) -> Void = { _ in }
     ) {
-        self.system = system
+        (self.system, self.keptTokens) = (system, keptTokens)
         self.telemetry = telemetry
         account = MemoryAccount(limit: maximumBytes) { bytes, pages in
             telemetry.memory(bytes: bytes, pages: pages)
@@ -274,17 +277,32 @@ final class PoolMemory: Sendable {
     /// The sequence is gone. Its memory is kept for others if it is shared and has contents.
     func remove(_ memory: any SequenceMemory) {
         guard let id = memory.registration else { return }
-        let removed = state.withLock { state -> Unchecked<Cache?> in
+        let removed = state.withLock { state -> Unchecked<[Cache]> in
             let now = state.value.tick()
             guard state.value.caches[id]?.isShared == true, memory.rows.count > 0 else {
-                return Unchecked(value: state.value.caches.removeValue(forKey: id))
+                return Unchecked(value: [state.value.caches.removeValue(forKey: id)].compactMap(\.self))
             }
             state.value.caches[id]?.kept = memory
             state.value.caches[id]?.lastUse = now
-            return Unchecked(value: nil)
+            return Unchecked(value: Self.takeSurplus(of: &state.value, limit: keptTokens, except: id))
         }
-        _ = removed
+        _ = removed  // freed outside the lock
         account.noteChange()
+    }
+
+    /// The caches of sequences that are gone beyond a number of tokens, those that were used least recently.
+    private static func takeSurplus(of state: inout State, limit: Int, except newest: Int) -> [Cache] {
+        var kept = state.caches.filter { $0.value.kept != nil && $0.value.user == nil }
+        var tokens = kept.values.reduce(0) { $0 + $1.memory.rows.count }
+        var surplus: [Cache] = []
+        kept[newest] = nil
+        for (id, cache) in kept.sorted(by: { $0.value.lastUse < $1.value.lastUse }) {
+            if tokens <= limit { break }
+            tokens -= cache.memory.rows.count
+            state.caches[id] = nil
+            surplus.append(cache)
+        }
+        return surplus
     }
 
     /// Keeps memory that no sequence uses, for those whose tokens begin in the same way.
