@@ -111,7 +111,10 @@ import Testing
             rules.refusal(host: host, origin: origin, fetchSite: site)
         }
         for host in ["localhost:8080", "127.0.0.1", "[::1]:80", "AI.example:443", "x.localhost"] { #expect(refusal(host) == nil) }
-        for host in ["evil.example", "localhost.evil.example", "127.0.0.1:8091,evil.com", "10.0.0.1", "[::1].evil.com", "[::1", "127.0.0.1.evil.com"] {
+        for host in [
+            "evil.example", "localhost.evil.example", "127.0.0.1:8091,evil.com", "10.0.0.1", "[::1].evil.com", "[::1",
+            "127.0.0.1.evil.com",
+        ] {
             #expect(refusal(host) == .host(host))
         }
         #expect(refusal("localhost", "https://app.example") == nil)
