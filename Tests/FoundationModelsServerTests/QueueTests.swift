@@ -89,19 +89,19 @@ import Testing
         for key in 0..<60 {
             let server = choice.choose("\(key)", except: [], now: 0)
             homes["\(key)"] = server
-            if let server { choice.end(server, isFault: false, now: 0) }
+            if let server { choice.end(server, .good, now: 0) }
         }
         #expect(Set(homes.values).count == 3)
         for (key, home) in homes {
             let again = choice.choose(key, except: [], now: 1)
             #expect(again == home)
-            if let again { choice.end(again, isFault: false, now: 1) }
+            if let again { choice.end(again, .good, now: 1) }
         }
         // One that fails is passed over, longer each time, and comes back.
         let first = choice.choose("0", except: [], now: 2)
         #expect(first == homes["0"])
         guard let first else { return }
-        choice.end(first, isFault: true, now: 2)
+        choice.end(first, .fault, now: 2)
         #expect(choice.isEjected(first, now: 3))
         #expect(choice.choose("0", except: [], now: 3) != first)
         #expect(!choice.isEjected(first, now: 2 + UpstreamChoice.firstEjection))

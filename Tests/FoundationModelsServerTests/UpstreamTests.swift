@@ -33,6 +33,11 @@ import Testing
         #expect(normal("\"\\ud83d\\u", "de00\"") == "\"😀\"")
         #expect(normal("\"\\ud83d x\"") == nil)
         #expect(normal("\"\\q\"") == nil)
+        #expect(normal("\"\\u+041\"") == nil)
+        // White space divides what belongs together.
+        #expect(normal("[1 ", " 2]") == nil)
+        #expect(normal("[tr ue]") == nil)
+        #expect(normal("[1 ,", " 2 ]") == "[1,2]")
     }
 
     private func reply(_ chunks: [String], tools: [String: UpstreamCheck.Form] = [:], mustCall: Bool = false) throws -> (

@@ -28,12 +28,15 @@ extension ModelServer {
         AnswerRun(exchange.channel) { [self] send in
             // What is wrong with one of them is said before anything is generated.
             var prepared: [any ServedTurn] = []
+            let place = try await preparing.enter(exchange.client)
+            defer { place.leave(tokens: 1) }
             for turn in turns {
                 var turn = isolated(turn, exchange)
                 turn.isWhole = !isStreamed
-                prepared.append(try await prepare(turn, exchange))
+                prepared.append(try await prepare(turn))
                 logContent(turn, exchange)
             }
+            place.leave(tokens: 1)
             let all = prepared
             try await withThrowingTaskGroup(of: Void.self) { group in
                 for number in 0..<all.count * candidates {
@@ -50,11 +53,9 @@ extension ModelServer {
         }
     }
 
-    /// Loads the model, renders the prompt, compiles what constrains the answer: a few requests at a time, because it keeps processors
+    /// Loads the model, renders the prompt, compiles what constrains the answer: for a few requests at a time, because it keeps processors
     /// busy that others need.
-    private func prepare(_ turn: TurnRequest, _ exchange: Exchange) async throws -> any ServedTurn {
-        let place = try await preparing.enter(exchange.client)
-        defer { place.leave(tokens: 1) }
+    private func prepare(_ turn: TurnRequest) async throws -> any ServedTurn {
         if let upstreams {
             return try await UpstreamTurn(turn, upstreams, contextSize: configuration.contextSize, checks, windows)
         }

@@ -111,8 +111,17 @@ struct LocalTurn: ServedTurn {
             case .tokens(let tokens): String(decoding: model.tokenizer.decode(tokens), as: UTF8.self)
             }
         let usesAssistant = hasAdapter && local.isForGeneralUse
+        // Without a chat template, no probe knows the states: the words decide.
+        var isChat = false
+        var isAnswered = false
+        if case .chat(let chat) = request.input {
+            isChat = true
+            // A prompt is checked once: what follows are results of calls.
+            isAnswered = chat.messages.last?.role == .tool
+        }
         return TurnGuard(
-            prompt: prompt, model, usesAssistant: usesAssistant, hasOtherAdapter: hasAdapter && !usesAssistant,
+            prompt: isAnswered ? "" : prompt, model, usesAssistant: usesAssistant,
+            hasOtherAdapter: hasAdapter && !usesAssistant || !isChat || isAnswered,
             hasSchema: request.format != nil)
     }
 

@@ -26,7 +26,12 @@ final class SchemaChecks: Sendable {
         try await lock.acquire()
         defer { lock.release() }
         if let known = state.withLock({ $0.forms[source] }) { return known }
-        let form = try await onAnotherThread { try UpstreamCheck.Form(source) }
+        if case .schema(let schema) = source, let known = state.withLock({ $0.results[schema] }), let known { throw known }
+        let form: UpstreamCheck.Form
+        do { form = try await onAnotherThread { try UpstreamCheck.Form(source) } } catch let error as SchemaError {
+            if case .schema(let schema) = source { remember(error, schema) }
+            throw error
+        }
         state.withLock { state in
             if state.forms.count >= Self.formCapacity { state.forms = [:] }
             state.forms[source] = form
@@ -53,6 +58,11 @@ final class SchemaChecks: Sendable {
             do throws(SchemaError) { try Grammar.check(.schema(schema)) } catch { return error }
             return nil
         }
+        remember(error, schema)
+        if let error { throw error }
+    }
+
+    private func remember(_ error: SchemaError?, _ schema: JSONValue) {
         state.withLock { state in
             let size = schema.bytes.count
             if state.results.count >= Self.capacity || state.bytes + size > Self.maximumBytes {
@@ -61,6 +71,5 @@ final class SchemaChecks: Sendable {
             state.bytes += size
             state.results[schema] = .some(error)
         }
-        if let error { throw error }
     }
 }

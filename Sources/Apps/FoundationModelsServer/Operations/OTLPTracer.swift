@@ -103,7 +103,8 @@ public final class OTLPTracer: Tracer, Service, Sendable {
         guard let header = extractor.extract(key: "traceparent", from: carrier) else { return }
         let parts = header.split(separator: "-").map(String.init)
         guard parts.count >= 4, parts[1].count == 32, parts[2].count == 16,
-            (parts[1] + parts[2]).allSatisfy({ $0.isHexDigit && !$0.isUppercase })
+            (parts[1] + parts[2]).utf8.allSatisfy({ "0123456789abcdef".utf8.contains($0) }),
+            parts[1].contains(where: { $0 != "0" }), parts[2].contains(where: { $0 != "0" })
         else { return }
         context[TraceKey.self] = TraceContext(trace: parts[1], span: parts[2], parent: nil)
     }
@@ -128,7 +129,9 @@ public final class OTLPTracer: Tracer, Service, Sendable {
             switch value {
             case .bool: .init("boolValue", value)
             // 64-bit numbers are texts in this form.
-            case .number(let number): number.isInteger ? .init("intValue", .string(number.text)) : .init("doubleValue", value)
+            case .number(let number):
+                number.text.allSatisfy { $0.isNumber || $0 == "-" }
+                    ? .init("intValue", .string(number.text)) : .init("doubleValue", value)
             default: .init("stringValue", value)
             }
         return .object([.init("key", .string(name)), .init("value", .object([typed]))])

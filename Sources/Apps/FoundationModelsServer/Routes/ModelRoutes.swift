@@ -25,6 +25,12 @@ extension ModelServer {
                 guard let name = Self.name(after: "models", exchange.request.uri.path) else {
                     throw RequestError.unknownModel("")
                 }
+                if let upstreams {
+                    guard let model = await upstreams.models().first(where: { $0["id"]?.string == name }) else {
+                        throw RequestError.unknownModel(name)
+                    }
+                    return .json(model)
+                }
                 if let entry = directory.entries.first(where: { $0.name == name }) { return .json(description(of: entry)) }
                 let served = try directory.model(named: name)
                 let entry = ModelDirectory.Entry(name: name, path: served.local.path, adapter: served.local.adapter)
@@ -129,9 +135,9 @@ extension ModelServer {
         let withPieces = try fields.bool("with_pieces") ?? false
         let withTexts = try fields.bool("return_token_strs") ?? false
         try fields.finish()
-        let lease = try await directory.model(named: name).lease()
         let place = try await preparing.enter(exchange.client)
         defer { place.leave(tokens: 1) }
+        let lease = try await directory.model(named: name).lease()
         let model = lease.model
         // Long texts take a while, and must not block the threads of other tasks.
         let tokens = await onAnotherThread {

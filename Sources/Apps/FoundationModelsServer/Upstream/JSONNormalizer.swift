@@ -4,12 +4,15 @@ internal import JSON
 /// any division of the text into parts.
 struct JSONNormalizer {
     private var isInString = false
+    /// The last byte outside of strings, and whether white space has come after it.
+    private var last: UInt8 = 0
+    private var hasSpace = false
     /// The bytes of an escape that is not complete, without the backslash.
     private var escape: [UInt8]?
     /// The first half of a character outside of the basic plane.
     private var highSurrogate: UInt32?
 
-    /// The normal form of the next part of a text; nil if it has an escape that JSON does not know.
+    /// The normal form of the next part of a text; nil if it has an escape that JSON does not know, or white space within a number or a word.
     mutating func normalize(_ bytes: some Sequence<UInt8>) -> [UInt8]? {
         var output: [UInt8] = []
         for byte in bytes {
@@ -26,12 +29,25 @@ struct JSONNormalizer {
             if isInString {
                 if byte == UInt8(ascii: "\"") { isInString = false }
                 output.append(byte)
-            } else if ![0x20, 0x0A, 0x0D, 0x09].contains(byte) {
+            } else if [0x20, 0x0A, 0x0D, 0x09].contains(byte) {
+                hasSpace = true
+            } else {
+                if hasSpace, Self.isPart(last), Self.isPart(byte) { return nil }
+                (last, hasSpace) = (byte, false)
                 if byte == UInt8(ascii: "\"") { isInString = true }
                 output.append(byte)
             }
         }
         return output
+    }
+
+    /// Whether a byte belongs to a number, or to true, false or null.
+    private static func isPart(_ byte: UInt8) -> Bool {
+        switch byte {
+        case UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"):
+            true
+        default: "+-.".utf8.contains(byte)
+        }
     }
 
     private mutating func take(_ byte: UInt8, into output: inout [UInt8]) -> Bool {
@@ -53,7 +69,8 @@ struct JSONNormalizer {
             return true
         }
         escape = nil
-        guard let unit = UInt32(String(decoding: text.dropFirst(), as: UTF8.self), radix: 16) else { return false }
+        let digits = String(decoding: text.dropFirst(), as: UTF8.self)
+        guard digits.utf8.allSatisfy({ $0 != UInt8(ascii: "+") }), let unit = UInt32(digits, radix: 16) else { return false }
         var value = unit
         if let high = highSurrogate {
             highSurrogate = nil

@@ -30,9 +30,10 @@ struct UpstreamChoice {
     ///   - tried: those that have failed for this request.
     mutating func choose(_ key: String, except tried: Set<Int>, now: Double) -> Int? {
         let left = servers.indices.filter { !tried.contains($0) }
-        // If all are passed over, the one that comes back first is better than none.
         let well = left.filter { servers[$0].ejectedUntil <= now && servers[$0].isHealthy }
-        let candidates = well.isEmpty ? left : well
+        // If all are passed over, the one that comes back first is better than none.
+        let candidates =
+            well.isEmpty ? Array(left.sorted { servers[$0].ejectedUntil < servers[$1].ejectedUntil }.prefix(1)) : well
         let running = candidates.reduce(0) { $0 + servers[$1].running }
         let bound = Self.overload * Double(running + 1) / Double(max(1, candidates.count))
         let ranked = candidates.sorted { Self.rank(servers[$0].name, key) > Self.rank(servers[$1].name, key) }
@@ -49,12 +50,17 @@ struct UpstreamChoice {
         return hash ^ (hash >> 31)
     }
 
-    /// - Parameter isFault: whether the server is to blame.
-    mutating func end(_ server: Int, isFault: Bool, now: Double) {
+    /// What a request says of the server.
+    enum Outcome { case good, fault, nothing }
+
+    mutating func end(_ server: Int, _ outcome: Outcome, now: Double) {
         servers[server].running -= 1
-        guard isFault else {
+        switch outcome {
+        case .nothing: return
+        case .good:
             servers[server].failures = 0
             return
+        case .fault: break
         }
         let time = min(Self.longestEjection, Self.firstEjection * Double(1 << min(servers[server].failures, 5)))
         servers[server].failures += 1

@@ -10,15 +10,8 @@ internal import Synchronization
 
 /// The servers behind this one, and the connections to them.
 final class UpstreamPool: Sendable {
-    /// What a server has refused before, and is asked for in another way from then on.
-    struct Dialect: Sendable {
-        /// Whether it knows schemas of answers; those that do not are asked for any JSON.
-        var knowsSchemas = true
-    }
-
     private struct State {
         var choice: UpstreamChoice
-        var dialects: [Int: Dialect] = [:]
         var models: [Int: [JSONValue]] = [:]
     }
 
@@ -55,10 +48,9 @@ final class UpstreamPool: Sendable {
         state.withLock { $0.choice.choose(key, except: tried, now: Self.now) }
     }
 
-    func end(_ server: Int, isFault: Bool) { state.withLock { $0.choice.end(server, isFault: isFault, now: Self.now) } }
-
-    func dialect(of server: Int) -> Dialect { state.withLock { $0.dialects[server] ?? Dialect() } }
-    func setDialect(_ dialect: Dialect, of server: Int) { state.withLock { $0.dialects[server] = dialect } }
+    func end(_ server: Int, _ outcome: UpstreamChoice.Outcome) {
+        state.withLock { $0.choice.end(server, outcome, now: Self.now) }
+    }
 
     // MARK: - Requests
 
@@ -73,25 +65,32 @@ final class UpstreamPool: Sendable {
 
     /// Sends a request and passes on the data of the events of its reply; a reply that is no stream is one event.
     ///
+    /// - Parameter receive: returns false at the end of the answer.
     /// - Throws: ``Failure``, the errors of `receive`, or `CancellationError`.
-    func stream(_ body: JSONValue, to server: Int, receive: (_ data: [UInt8], _ isWhole: Bool) throws -> Void) async throws {
+    func stream(_ body: JSONValue, to server: Int, receive: (_ data: [UInt8], _ isWhole: Bool) throws -> Bool) async throws {
         try await send(.POST, "/chat/completions", body, to: server, accept: "text/event-stream") { response in
             let isStream = response.headers.first(name: "Content-Type")?.lowercased().contains("event-stream") ?? false
             guard response.status == .ok else { throw try await self.failure(response) }
             guard isStream else {
-                return try receive(try await self.bytes(response), true)
+                _ = try receive(try await self.bytes(response), true)
+                return
             }
             var lines = EventLines(maximumLineLength: Self.maximumLine)
+            var size = 0
             for try await buffer in response.body {
-                for data in try lines.append(buffer.readableBytesView) { try receive(data, false) }
+                size += buffer.readableBytes
+                guard size <= Self.maximumReply else {
+                    throw Failure(status: nil, body: .null, reason: "the reply has more than \(Self.maximumReply) bytes")
+                }
+                for data in try lines.append(buffer.readableBytesView) where try !receive(data, false) { return }
             }
-            for data in try lines.append([UInt8(ascii: "\n")]) { try receive(data, false) }
+            for data in try lines.append([UInt8(ascii: "\n")]) where try !receive(data, false) { return }
         }
     }
 
     /// The models of all servers, by name.
     func models() async -> [JSONValue] {
-        await refreshModels()
+        if state.withLock({ $0.models.isEmpty }) { await refreshModels() }
         var known: [String: JSONValue] = [:]
         for list in state.withLock({ $0.models.values.map { $0 } }) {
             for model in list { if let id = model["id"]?.string { known[id] = known[id] ?? model } }
@@ -130,7 +129,7 @@ final class UpstreamPool: Sendable {
     }
 
     private func get(_ path: String, from server: Int) async throws -> JSONValue {
-        try await send(.GET, path, nil, to: server, accept: "application/json") { response in
+        try await send(.GET, path, nil, to: server, accept: "application/json", seconds: 5) { response in
             guard response.status == .ok else { throw try await self.failure(response) }
             return try JSONParser.parse(try await self.bytes(response))
         }
@@ -139,14 +138,15 @@ final class UpstreamPool: Sendable {
     /// Looks at the servers again and again, until the task is cancelled.
     func watch() async throws {
         while true {
-            await refreshModels()
-            await checkHealth()
+            async let models: Void = refreshModels()
+            async let health: Void = checkHealth()
+            _ = await (models, health)
             try await Task.sleep(for: .seconds(5))
         }
     }
 
     private func send<Value: Sendable>(
-        _ method: HTTPMethod, _ path: String, _ body: JSONValue?, to server: Int, accept: String,
+        _ method: HTTPMethod, _ path: String, _ body: JSONValue?, to server: Int, accept: String, seconds: Int64? = nil,
         _ read: (HTTPClientResponse) async throws -> Value
     ) async throws -> Value {
         var request = HTTPClientRequest(url: urls[server] + path)
@@ -158,7 +158,8 @@ final class UpstreamPool: Sendable {
             request.body = .bytes(ByteBuffer(bytes: body.bytes))
         }
         do {
-            return try await read(try await client.execute(request, deadline: .distantFuture))
+            return try await read(
+                try await client.execute(request, deadline: seconds.map { .now() + .seconds($0) } ?? .distantFuture))
         } catch let error as HTTPClientError where error == .cancelled {
             throw CancellationError()
         } catch let error as HTTPClientError {

@@ -26,6 +26,8 @@ struct UpstreamReply {
     private var open: [Int: Int] = [:]
     private var finish: String?
     private var hasEnded = false
+    /// Whether nothing follows.
+    private(set) var isDone = false
     private var usage: JSONValue?
     private var fragments = (thought: 0, all: 0)
     private(set) var hasText = false
@@ -44,7 +46,7 @@ struct UpstreamReply {
     /// - Throws: ``Invalid`` or ``Failed``
     mutating func read(_ data: [UInt8], isWhole: Bool) throws -> [TurnOutput] {
         if data.elementsEqual("[DONE]".utf8) {
-            hasEnded = true
+            (hasEnded, isDone) = (true, true)
             return []
         }
         let chunk: JSONValue
@@ -110,6 +112,8 @@ struct UpstreamReply {
     /// - Throws: ``Invalid``
     mutating func end() throws -> (outputs: [TurnOutput], finish: TurnFinish) {
         guard hasEnded else { throw Invalid(reason: "the reply is not complete") }
+        let known = [nil, "stop", "length", "tool_calls", "function_call", "content_filter"]
+        guard known.contains(finish) else { throw Invalid(reason: "the answer ends for a reason that is not known") }
         let isCut = finish == "length"
         var outputs: [TurnOutput] = []
         // A call that was cut is no call.

@@ -1,10 +1,10 @@
 internal import ContextKit
 internal import FoundationModels
-internal import FoundationModelsOpenAI
 internal import Grammar
 internal import Inference
 internal import JSON
 internal import Logging
+internal import ModelPrompts
 internal import TokenCounts
 
 /// A turn of a model on another server, with the same promises as one of this machine: the form is checked while the answer comes.
@@ -12,8 +12,8 @@ struct UpstreamTurn: ServedTurn {
     let request: TurnRequest
     private let pool: UpstreamPool
     private let messages: [ChatMessage]
-    /// Counts tokens as the servers do.
-    private let counter: OpenAILanguageModel
+    private let definitions: [Transcript.ToolDefinition]
+    private let thinking: ThinkingLevel
     private let form: UpstreamCheck.Form?
     private let tools: [String: UpstreamCheck.Form]
     let leftOutTurns: Int
@@ -24,7 +24,7 @@ struct UpstreamTurn: ServedTurn {
     init(
         _ request: TurnRequest, _ pool: UpstreamPool, contextSize: Int, _ checks: SchemaChecks, _ windows: ConversationWindows
     ) async throws {
-        guard case .chat(let chat) = request.input else {
+        guard case .chat(var chat) = request.input else {
             throw RequestError.unsupported(
                 request.inputName, "servers behind this one are asked for answers in conversations only.")
         }
@@ -44,15 +44,24 @@ struct UpstreamTurn: ServedTurn {
             }
         }
         self.tools = tools
-        counter = OpenAILanguageModel(name: request.model, url: pool.urls.first ?? "", contextSize: contextSize)
+        if chat.describesFormat, case .schema(let schema, _)? = request.format,
+            let place = chat.messages.lastIndex(where: { $0.role == .user })
+        {
+            chat.messages[place].content += "\n\n" + SchemaDescription.request(for: schema)
+        }
+        thinking = chat.thinking
+        definitions = request.tools.tools.map {
+            Transcript.ToolDefinition(
+                name: $0.name, description: $0.description, parameters: GenerationSchema(checked: $0.parameters))
+        }
         guard request.truncates else {
             (messages, leftOutTurns, recalledTurns) = (chat.messages, 0, 0)
             return
         }
         let reserve = max(1, min(request.maximumTokens ?? 512, 512, contextSize / 4))
         let fitted = try await windows.fit(
-            Transcript.entries(chat.messages, []), request, contextSize: contextSize, reserve: reserve
-        ) { [counter] in try await counter.tokenCount(for: $0) }
+            Transcript.entries(chat.messages, definitions), request, contextSize: contextSize, reserve: reserve
+        ) { TokenEstimate.count($0) }
         messages = ChatMessage.messages(of: fitted.entries)
         leftOutTurns = fitted.leftOutTurns
         recalledTurns = Set(fitted.recall?.recalledItems.map(\.turn) ?? []).count
@@ -71,16 +80,17 @@ struct UpstreamTurn: ServedTurn {
     func run(answer: Int, emit: (TurnOutput) -> Bool) async throws -> TurnFinish {
         var tried: Set<Int> = []
         var attempt = 0
-        var hasEmitted = false
         var last: (any Error)?
         // Each server once, and one of them once more: what a model writes is another text with another seed.
         while attempt <= pool.urls.count {
             if tried.count == pool.urls.count { tried = [] }
             guard let server = pool.choose(affinity, except: tried) else { break }
             tried.insert(server)
+            var kept: [TurnOutput] = []
+            var hasEmitted = false
+            let result: Result<TurnFinish, any Error>
             do {
-                var kept: [TurnOutput] = []
-                var finish = try await ask(server, answer, attempt) { output in
+                let finish = try await ask(server, answer, attempt) { output in
                     if request.isWhole {
                         kept.append(output)
                         return !Task.isCancelled
@@ -88,23 +98,23 @@ struct UpstreamTurn: ServedTurn {
                     hasEmitted = true
                     return emit(output)
                 }
-                pool.end(server, isFault: false)
+                result = .success(finish)
+            } catch { result = .failure(error) }
+            pool.end(server, Self.outcome(result))
+            switch result {
+            case .success(var finish):
                 for output in kept where !emit(output) { throw CancellationError() }
-                // A server that reports no counts: what its tokenizer says, or an estimate.
+                // A server that reports no counts: an upper estimate.
                 if finish.usage.promptTokens == 0 {
-                    finish.usage.promptTokens = try await counter.tokenCount(for: Transcript.entries(messages, []))
+                    finish.usage.promptTokens = TokenEstimate.count(Transcript.entries(messages, definitions))
                 }
                 return finish
-            } catch let error as CancellationError {
-                pool.end(server, isFault: false)
-                throw error
-            } catch {
-                let refusal = Self.refusal(error, request)
-                pool.end(server, isFault: refusal == nil && !(error is UpstreamReply.Invalid))
+            case .failure(let error):
+                if error is CancellationError { throw error }
                 ServerLog.logger.warning(
                     "A server has failed", metadata: ["server": "\(pool.urls[server])", "reason": "\(Self.reason(error))"])
                 // What the client has asked for is wrong for every server.
-                if let refusal { throw refusal }
+                if let refusal = Self.refusal(error, request) { throw refusal }
                 if hasEmitted {
                     throw RequestError(
                         502, type: "server_error",
@@ -120,29 +130,46 @@ struct UpstreamTurn: ServedTurn {
                 502, type: "server_error", code: "upstream_invalid_output",
                 "The servers that run the model gave \(attempt) answers, none of which is what the request asks for.")
         }
+        if (last as? UpstreamPool.Failure)?.status == 429 {
+            throw RequestError(
+                429, type: "rate_limit_error", code: "rate_limit_exceeded",
+                "The servers that run the model have reached their limits. Try again later.", retryAfter: 5)
+        }
         throw RequestError(
             503, type: "server_error", code: "upstream_unavailable",
             "No server that runs the model has answered. Try again later.",
             retryAfter: 5)
     }
 
+    /// What an answer says of the server. One that is too slow for the deadline is cancelled here and says nothing; a server that is
+    /// silent fails by itself.
+    private static func outcome(_ result: Result<TurnFinish, any Error>) -> UpstreamChoice.Outcome {
+        switch result {
+        case .success: return .good
+        case .failure(let error):
+            if error is CancellationError || error is UpstreamReply.Invalid { return .nothing }
+            let status = (error as? UpstreamPool.Failure)?.status ?? (error as? UpstreamReply.Failed)?.status
+            return status.map { (400..<500).contains($0) } ?? false ? .nothing : .fault
+        }
+    }
+
     private func ask(_ server: Int, _ answer: Int, _ attempt: Int, emit: (TurnOutput) -> Bool) async throws -> TurnFinish {
-        var dialect = pool.dialect(of: server)
+        var knowsSchemas = true
         while true {
             var reply = UpstreamReply(request, form: form, tools: tools)
             do {
-                try await pool.stream(body(dialect, answer, attempt), to: server) { data, isWhole in
+                try await pool.stream(body(answer, attempt, knowsSchemas: knowsSchemas), to: server) { data, isWhole in
                     for output in try reply.read(data, isWhole: isWhole) {
                         if !emit(output) { throw CancellationError() }
                     }
+                    return !reply.isDone
                 }
             } catch let failure as UpstreamPool.Failure {
                 // It says which forms it knows.
-                guard dialect.knowsSchemas, request.format != nil, [400, 422].contains(failure.status),
+                guard knowsSchemas, request.format != nil, [400, 422].contains(failure.status),
                     failure.body.text.contains("response_format") || failure.body.text.contains("json_schema")
                 else { throw failure }
-                dialect.knowsSchemas = false
-                pool.setDialect(dialect, of: server)
+                knowsSchemas = false
                 continue
             }
             let (outputs, finish) = try reply.end()
@@ -153,7 +180,7 @@ struct UpstreamTurn: ServedTurn {
 
     // MARK: - The request
 
-    private func body(_ dialect: UpstreamPool.Dialect, _ answer: Int, _ attempt: Int) -> JSONValue {
+    private func body(_ answer: Int, _ attempt: Int, knowsSchemas: Bool) -> JSONValue {
         var members: [JSONValue.Member] = [
             .init("model", .string(request.model)), .init("messages", .array(messages.map { Self.message($0) })),
             .init("stream", .bool(true)), .init("stream_options", .object([.init("include_usage", .bool(true))])),
@@ -169,7 +196,7 @@ struct UpstreamTurn: ServedTurn {
         add("frequency_penalty", sampling.frequency.map { .double($0) })
         add("repetition_penalty", sampling.repetition.map { .double($0) })
         // Servers read the seed as a signed number.
-        add("seed", sampling.seed.map { .int(Int(($0 &+ UInt64(answer) &+ UInt64(attempt)) & UInt64(Int.max))) })
+        add("seed", sampling.seed.map { .int(Int(($0 &+ UInt64(answer) &+ UInt64(attempt) &* 1_000) & UInt64(Int.max))) })
         if !request.stops.isEmpty { add("stop", .array(request.stops.map { .string($0) })) }
         if !sampling.biases.isEmpty {
             add(
@@ -180,7 +207,18 @@ struct UpstreamTurn: ServedTurn {
             add("logprobs", .bool(true))
             if top > 0 { add("top_logprobs", .int(top)) }
         }
-        add("response_format", format(dialect))
+        add("dry_multiplier", sampling.dry.map { .double($0) })
+        add("dry_base", sampling.dryBase.map { .double($0) })
+        add("dry_allowed_length", sampling.dryAllowedLength.map { .int($0) })
+        add("cache_salt", request.cacheSalt.map { .string(APIKey.hash(of: $0)) })
+        if thinking != .off { add("reasoning_effort", .string(thinking.rawValue)) }
+        add("response_format", format(knowsSchemas: knowsSchemas))
+        switch request.format {
+        case .pattern(let pattern, _)?: add("structured_outputs", .object([.init("regex", .string(pattern))]))
+        case .choices(let texts, _)?:
+            add("structured_outputs", .object([.init("choice", .array(texts.map { .string($0) }))]))
+        default: break
+        }
         if !request.tools.tools.isEmpty, request.tools.choice != .none {
             add("tools", .array(request.tools.callable.map { Self.tool($0) }))
             add("tool_choice", choice)
@@ -189,9 +227,9 @@ struct UpstreamTurn: ServedTurn {
         return .object(members)
     }
 
-    private func format(_ dialect: UpstreamPool.Dialect) -> JSONValue? {
+    private func format(knowsSchemas: Bool) -> JSONValue? {
         guard case .schema(let schema, _)? = request.format else { return nil }
-        guard dialect.knowsSchemas else { return .object([.init("type", .string("json_object")), .init("schema", schema)]) }
+        guard knowsSchemas else { return .object([.init("type", .string("json_object")), .init("schema", schema)]) }
         return .object([
             .init("type", .string("json_schema")),
             .init(
@@ -254,6 +292,7 @@ struct UpstreamTurn: ServedTurn {
         case let failed as UpstreamReply.Failed: (status, body) = (failed.status, failed.body)
         default: return nil
         }
+        if status == 404 { return .unknownModel(request.model) }
         guard status == 400 || status == 413 || status == 422 else { return nil }
         let object = body["error"] ?? body
         let message = object["message"]?.string ?? ""

@@ -295,7 +295,18 @@ final class PoolMemory: Sendable {
         var kept = state.caches.filter { $0.value.kept != nil && $0.value.user == nil }
         var tokens = kept.values.reduce(0) { $0 + $1.memory.rows.count }
         var surplus: [Cache] = []
-        kept[newest] = nil
+        let last = kept.removeValue(forKey: newest)
+        // What is a beginning of the newest one is there twice.
+        if let last, !last.memory.isRecurrent {
+            for (id, cache) in kept
+            where cache.model == last.model && cache.memory.isCompatible(with: last.memory)
+                && cache.memory.rows.commonPrefix(with: last.memory.rows) == cache.memory.rows.count
+            {
+                tokens -= cache.memory.rows.count
+                (state.caches[id], kept[id]) = (nil, nil)
+                surplus.append(cache)
+            }
+        }
         for (id, cache) in kept.sorted(by: { $0.value.lastUse < $1.value.lastUse }) {
             if tokens <= limit { break }
             tokens -= cache.memory.rows.count
