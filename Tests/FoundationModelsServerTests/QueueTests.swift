@@ -105,8 +105,16 @@ import Testing
         #expect(choice.isEjected(first, now: 3))
         #expect(choice.choose("0", except: [], now: 3) != first)
         #expect(!choice.isEjected(first, now: 2 + UpstreamChoice.firstEjection))
+        // Requests that fail together count once; the next failure counts twice as long.
+        choice.end(first, .fault, now: 3)
+        #expect(!choice.isEjected(first, now: 2 + UpstreamChoice.firstEjection))
+        choice.end(first, .fault, now: 5)
+        #expect(choice.isEjected(first, now: 4.9 + 2 * UpstreamChoice.firstEjection))
+        choice.end(first, .good, now: 6)
+        #expect(!choice.isEjected(first, now: 6))
+        choice.end(first, .fault, now: 6)
         // If all others were tried, it is better than none.
-        #expect(choice.choose("0", except: Set(0..<3).subtracting([first]), now: 3) == first)
+        #expect(choice.choose("0", except: Set(0..<3).subtracting([first]), now: 6) == first)
     }
 
     /// No server gets much more than its share, also if all requests are of one conversation.

@@ -20,7 +20,7 @@ struct UpstreamChoice {
     init(_ names: [String]) { servers = names.map { Server(name: $0) } }
 
     static let firstEjection = 2.0
-    private static let longestEjection = 60.0
+    private static let longestEjection = 30.0
     private static let overload = 1.25
 
     /// The server for a request, which runs there from now on; nil if all were tried.
@@ -58,10 +58,12 @@ struct UpstreamChoice {
         switch outcome {
         case .nothing: return
         case .good:
-            servers[server].failures = 0
+            (servers[server].failures, servers[server].ejectedUntil) = (0, 0)
             return
         case .fault: break
         }
+        // Requests that were on their way together fail together: that is one failure.
+        if servers[server].ejectedUntil > now { return }
         let time = min(Self.longestEjection, Self.firstEjection * Double(1 << min(servers[server].failures, 5)))
         servers[server].failures += 1
         servers[server].ejectedUntil = now + time
