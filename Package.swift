@@ -230,7 +230,7 @@ let package = Package(
                 .target(name: "FoundationModelsPostgreSQL", condition: .when(traits: ["PostgreSQL"])),
                 .product(name: "ServiceLifecycle", package: "swift-service-lifecycle"),
             ],
-            swiftSettings: optimized),
+            swiftSettings: settings),
         .executableTarget(
             name: "fm",
             dependencies: [
