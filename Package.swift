@@ -278,6 +278,10 @@ let package = Package(
             name: "CustomExecutor", dependencies: ["FoundationModels", "FoundationModelsGGUF"],
             path: "Examples/CustomExecutor", swiftSettings: settings),
         .executableTarget(
+            name: "HummingbirdServer",
+            dependencies: ["FoundationModels", .product(name: "Hummingbird", package: "hummingbird")],
+            path: "Examples/HummingbirdServer", swiftSettings: settings),
+        .executableTarget(
             name: "ModelSetup", dependencies: ["Evaluations", "FoundationModels", "FoundationModelsInstallation"],
             path: "Examples/ModelSetup", swiftSettings: settings),
         .executableTarget(

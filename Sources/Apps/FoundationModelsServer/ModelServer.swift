@@ -144,14 +144,8 @@ public final class ModelServer: Sendable {
                 request: request, parameters: parameters, id: id,
                 client: key?.name ?? channel?.remoteAddress?.ipAddress ?? "local", owner: key?.name ?? "",
                 channel: channel, style: route.style, reader: reader)
-            response = try await withSpan(route.name, context: Self.context(of: request), ofKind: .server) { span in
-                span.attributes["http.request.method"] = request.method.rawValue
-                span.attributes["http.route"] = route.name
-                span.attributes["fm.request"] = id
-                let response = try await route.handle(exchange)
-                span.attributes["http.response.status_code"] = response.status.code
-                return response
-            }
+            // Probes come every few seconds, and say nothing about requests.
+            response = route.isPublic ? try await route.handle(exchange) : try await traced(route, exchange)
         } catch let error as RequestError {
             problem = error
             response = .error(error, style)
@@ -176,6 +170,17 @@ public final class ModelServer: Sendable {
         if let param = problem?.param { metadata["param"] = "\(param)" }
         ServerLog.logger.info("request", metadata: metadata)
         return response
+    }
+
+    private func traced(_ route: Route, _ exchange: Exchange) async throws -> Response {
+        try await withSpan(route.name, context: Self.context(of: exchange.request), ofKind: .server) { span in
+            span.attributes["http.request.method"] = exchange.request.method.rawValue
+            span.attributes["http.route"] = route.name
+            span.attributes["fm.request"] = exchange.id
+            let response = try await route.handle(exchange)
+            span.attributes["http.response.status_code"] = response.status.code
+            return response
+        }
     }
 
     /// The trace that the request is a part of, if its client has begun one.

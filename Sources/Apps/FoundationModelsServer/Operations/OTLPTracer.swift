@@ -18,6 +18,7 @@ public final class OTLPTracer: Tracer, Service, Sendable {
     private let address: String
     private let serviceName: String
     private let ended = Mutex<[JSONValue]>([])
+    private let client: HTTPClient
     /// Spans that are kept until they are sent.
     private static let capacity = 4_096
     private static let interval = Duration.seconds(2)
@@ -28,7 +29,13 @@ public final class OTLPTracer: Tracer, Service, Sendable {
     public init(endpoint: String, serviceName: String = "fm") {
         address = (endpoint.hasSuffix("/") ? String(endpoint.dropLast()) : endpoint) + "/v1/traces"
         self.serviceName = serviceName
+        var configuration = HTTPClient.Configuration()
+        // What sends spans must make none.
+        configuration.tracing.tracer = nil
+        client = HTTPClient(eventLoopGroupProvider: .singleton, configuration: configuration)
     }
+
+    deinit { client.shutdown { _ in } }
 
     /// Sends spans until the surrounding service group ends.
     public func run() async throws {
@@ -59,7 +66,7 @@ public final class OTLPTracer: Tracer, Service, Sendable {
         request.headers.add(name: "Content-Type", value: "application/json")
         request.body = .bytes(ByteBuffer(bytes: body.bytes))
         do {
-            let response = try await HTTPClient.shared.execute(request, timeout: .seconds(10))
+            let response = try await client.execute(request, timeout: .seconds(10))
             _ = try await response.body.collect(upTo: 1 << 20)
         } catch {
             // Spans are for those who look at them: without a collector, the server goes on.

@@ -1,6 +1,6 @@
 /// HummingbirdServer: a web service whose answers come from a model on the same machine.
 ///
-///     swift run --package-path Examples/HummingbirdServer
+///     swift run HummingbirdServer
 ///     curl -N -H 'Content-Type: application/json' -d '{"text": "Why is the sky blue?"}' http://127.0.0.1:8080/answers
 ///     curl -H 'Content-Type: application/json' -d '{"text": "The invoice of May is wrong!"}' http://127.0.0.1:8080/tickets
 ///
@@ -8,6 +8,7 @@
 /// its own. Sessions share the weights and the beginnings of their prompts; eight requests run at once, others wait. If a client goes away,
 /// writing fails, the loop ends, and the model stops.
 
+import Foundation
 import FoundationModels
 import Hummingbird
 
