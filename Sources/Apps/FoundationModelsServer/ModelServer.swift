@@ -54,6 +54,12 @@ public final class ModelServer: Sendable {
     /// - Throws: an error of the file of responses and conversations.
     public init(_ configuration: Configuration) throws {
         self.configuration = configuration
+        // The engine processes as many requests together as the server lets through, and keeps the beginnings of as many conversations twice.
+        ModelPool.configureShared { limits in
+            limits.activeRequests = max(limits.activeRequests, configuration.parallelRequests)
+            limits.keptTokens = max(
+                limits.keptTokens, min(1 << 20, 2 * configuration.parallelRequests * configuration.contextSize))
+        }
         store = try Self.makeStore(configuration)
         upstreams =
             configuration.upstreams.isEmpty

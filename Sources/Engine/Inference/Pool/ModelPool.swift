@@ -42,7 +42,14 @@ package final class ModelLease<Model: AnyObject & Sendable>: Sendable {
 /// same, whether the model was loaded again meanwhile or not.
 package final class ModelPool: Sendable {
     /// The models of this process.
-    package static let shared = ModelPool()
+    package static let shared = ModelPool(sharedConfiguration.withLock { $0 })
+
+    private static let sharedConfiguration = Mutex(EngineConfiguration())
+
+    /// Changes the limits of ``shared``. Has no effect once it has been used.
+    package static func configureShared(_ change: (inout EngineConfiguration) -> Void) {
+        sharedConfiguration.withLock { change(&$0) }
+    }
 
     package let configuration: EngineConfiguration
     let memory: PoolMemory
