@@ -15,6 +15,7 @@ final class ClientConnection: ChannelInboundHandler, RemovableChannelHandler, Se
 
     /// The connection of a channel. It is added to the pipeline at the first call.
     static func of(_ channel: any Channel) async -> ClientConnection? {
+        // An error says only that the handler is not there yet.
         if let known = try? await channel.pipeline.handler(type: ClientConnection.self).get() { return known }
         let connection = ClientConnection()
         // A channel that is closed takes no handlers: the client has gone.

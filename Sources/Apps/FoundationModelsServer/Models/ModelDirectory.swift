@@ -81,6 +81,7 @@ struct ModelDirectory: Sendable {
 
     /// The shape of a model; nil if its file cannot be read.
     static func shape(of path: String) -> ModelShape? {
+        // A request that names the model gets the error of the file; a list only leaves the shape out.
         known([path], knownShapes) { (try? GGUFFile(path: path)).flatMap { try? ModelShape(file: $0) } }
     }
 

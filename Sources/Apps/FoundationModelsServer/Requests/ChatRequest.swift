@@ -177,6 +177,7 @@ struct ChatRequest: Sendable {
 
     static func arguments(_ text: String?) -> JSONValue {
         guard let text, !text.isEmpty else { return .object([]) }
+        // The model reads what the client sends back: text that is no JSON stays the text that it is.
         return (try? JSONParser.parse(text)) ?? .string(text)
     }
 

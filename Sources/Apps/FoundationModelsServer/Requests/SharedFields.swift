@@ -119,6 +119,7 @@ extension Fields {
             // Some clients write the schema as text.
             var parsed = schema
             if let text = schema.string {
+                // The field is named; places inside a text within JSON would only mislead.
                 guard let value = try? JSONParser.parse(text) else {
                     throw .invalid(fields.place(names[0]), "“\(fields.place(names[0]))” is not valid JSON.")
                 }

@@ -90,6 +90,7 @@ extension ModelServer {
     }
 
     private func description(of entry: ModelDirectory.Entry) -> JSONValue {
+        // A file that was removed a moment ago has no date and no size; the list is still right for the others.
         let attributes = try? FileManager.default.attributesOfItem(atPath: entry.path)
         let created = attributes?[.modificationDate] as? Date ?? started
         var members = Self.head(entry.name, created)

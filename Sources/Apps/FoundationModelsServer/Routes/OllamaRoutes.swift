@@ -62,6 +62,7 @@ extension ModelServer {
     // MARK: - Models
 
     private static func ollamaModel(_ entry: ModelDirectory.Entry) -> JSONValue {
+        // A file that was removed a moment ago has no date and no size; the list is still right for the others.
         let attributes = try? FileManager.default.attributesOfItem(atPath: entry.path)
         let date = attributes?[.modificationDate] as? Date ?? .distantPast
         return .object([
@@ -87,6 +88,7 @@ extension ModelServer {
         guard let name = try fields.string("model") ?? older else { throw RequestError.invalid("model", "“model” is missing.") }
         fields.ignore("verbose")
         try fields.finish()
+        // A name that is no embedder is looked up as a language model, which reports the error.
         let entry: ModelDirectory.Entry
         if let known = directory.entries.first(where: { $0.name == name || "\($0.name):latest" == name }) {
             entry = known

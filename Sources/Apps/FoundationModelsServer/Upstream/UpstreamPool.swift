@@ -102,6 +102,7 @@ final class UpstreamPool: Sendable {
         await withTaskGroup(of: Void.self) { group in
             for server in urls.indices {
                 group.addTask {
+                    // A server that does not answer now keeps the list that it had; requests find out that it is down.
                     guard let list = try? await self.get("/models", from: server), case .array(let models)? = list["data"] else {
                         return
                     }
@@ -121,6 +122,7 @@ final class UpstreamPool: Sendable {
                     if let key = self.key { request.headers.add(name: "Authorization", value: "Bearer \(key)") }
                     // A server that does not answer is found out by requests.
                     guard let response = try? await self.client.execute(request, timeout: .seconds(5)) else { return }
+                    // The status alone counts; the body is read so that the connection can be used again.
                     _ = try? await response.body.collect(upTo: 1 << 16)
                     self.state.withLock { $0.choice.noteHealth(server, isHealthy: response.status != .serviceUnavailable) }
                 }
