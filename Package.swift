@@ -332,7 +332,7 @@ let package = Package(
             name: "InferenceTests",
             dependencies: [
                 "AllocationCounter", "CKernels", "Files", "Grammar", "Inference", "JSON", "InstalledModels", "ModelTools",
-                "TestSupport", .product(name: "Metrics", package: "swift-metrics"),
+                "TestSupport", "Waiting", .product(name: "Metrics", package: "swift-metrics"),
             ],
             resources: [.copy("Golden")], swiftSettings: settings),
         .testTarget(

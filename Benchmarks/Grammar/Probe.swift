@@ -62,13 +62,37 @@ struct Probe: ParsableCommand {
             .init("error", .null), .init("compile_ms", number(compile)), .init("accepted", .array(accepted)),
             .init("walks", .array(walks)), .init("mask_errors", .number(DecimalNumber(walker.errors))),
             .init("steps", .number(DecimalNumber(walker.steps))),
+            .init("slowest", cost(walker.costs.max { $0.milliseconds < $1.milliseconds })),
+            .init("most", cost(walker.costs.max { $0.work < $1.work })),
             .init("example", .string(String(decoding: grammar.example(), as: UTF8.self))),
         ])
     }
 
     private func integer(_ value: JSONValue?) -> Int? { if case .number(let number)? = value { number.integer } else { nil } }
+    private func cost(_ cost: Cost?) -> JSONValue {
+        .array([number(cost?.milliseconds ?? 0), .number(DecimalNumber(cost?.work ?? 0))])
+    }
     private func number(_ value: Double) -> JSONValue {
         .number(DecimalNumber(String(format: "%.3f", value)) ?? DecimalNumber(0))
+    }
+}
+
+/// What a step of a grammar takes: the time, and the counted work that limits it.
+struct Cost {
+    var milliseconds: Double
+    var work = 0
+
+    private static let limit = 1 << 40
+
+    init(_ cursor: GrammarCursor, _ step: () throws -> Void) throws {
+        let start = ContinuousClock.now
+        var left: Int?
+        try cursor.grammar.attempt(cursor.work, upTo: Self.limit) {
+            try step()
+            left = cursor.work.remaining
+        }
+        milliseconds = (ContinuousClock.now - start).microseconds / 1000
+        work = Self.limit - (left ?? Self.limit)
     }
 }
 
@@ -79,6 +103,8 @@ struct Walker {
     var random: UInt64
     var errors = 0
     var steps = 0
+    /// What the steps of a turn take along the walks.
+    var costs: [Cost] = []
     private var words: [UInt32]
 
     init(vocabulary: TokenVocabulary, checks: Int, seed: Int) {
@@ -99,10 +125,17 @@ struct Walker {
 
     mutating func walk(_ grammar: Grammar, length: Int) -> [UInt8] {
         var matcher = grammar.matcher()
+        var cursor = GrammarCursor(grammar) { [vocabulary] in vocabulary.fewestTokens($0) }
         var text: [UInt8] = []
         for step in 0... {
             steps += 1
-            words.withUnsafeMutableBufferPointer { matcher.fillMask($0) }
+            do {
+                costs.append(
+                    try Cost(cursor) {
+                        _ = try cursor.next(remaining: 100_000)
+                        try words.withUnsafeMutableBufferPointer { try cursor.fillMask($0) }
+                    })
+            } catch { errors += 1 }
             for _ in 0..<checks { compare(next(below: vocabulary.count), matcher) }
             if step >= length {
                 // Every token of the shortest completion must be allowed.
@@ -129,6 +162,9 @@ struct Walker {
                 if !matcher.isComplete { errors += 1 }
                 return text
             }
+            do {
+                costs.append(try Cost(cursor) { if try !cursor.accept(Int32(token)) { errors += 1 } })
+            } catch { errors += 1 }
             if !matcher.advance(token: Int32(token)) { errors += 1 }
             text += bytes
         }

@@ -43,6 +43,29 @@ import Testing
         // What belongs to another client is not there.
         #expect(try await store.response("resp_1", owner: "b") == nil)
         #expect(try await !store.deleteResponse("resp_1", owner: "b"))
+        // Nobody writes it. Of one that is written, the lease goes on until it is ended or deleted.
+        #expect(try await !store.extendLease(of: "resp_1", to: 100))
+        var open = response
+        (open.id, open.created, open.lease) = ("resp_2", 8, 50)
+        try await store.save(open)
+        #expect(try await store.extendLease(of: "resp_2", to: 100))
+        #expect(try await store.response("resp_2", owner: "a")?.lease == 100)
+        try await store.save(open.with(status: "cancelled"))
+        #expect(try await !store.extendLease(of: "resp_2", to: 200))
+        #expect(try await store.response("resp_2", owner: "a")?.object["status"]?.string == "cancelled")
+        // The oldest ones are deleted beyond a number, and those before a time.
+        for number in 3...6 {
+            open.id = "resp_\(number)"
+            open.created = number + 10
+            try await store.save(open)
+        }
+        try await store.deleteResponses(before: 0, beyond: 4)
+        #expect(try await store.response("resp_1", owner: "a") == nil)
+        #expect(try await store.response("resp_2", owner: "a") == nil)
+        try await store.deleteResponses(before: 14, beyond: 4)
+        #expect(try await store.response("resp_3", owner: "a") == nil)
+        #expect(try await store.response("resp_4", owner: "a") != nil)
+        try await store.save(response)
 
         let id = RequestIdentifier.make("conv_")
         try await store.save(StoredConversation(id: id, owner: "a", created: 1, metadata: .object([])))

@@ -17,21 +17,21 @@ import Testing
         let grammar = try Grammar("{\"type\":\"object\"}", vocabulary: Vocabularies.bytes)
         var decoder = GrammarCursor(grammar) { $0.map { Int32($0) } }
         var random = TestRandom(seed: 5)
-        func accept(_ tokens: [Int32]) {
+        func accept(_ tokens: [Int32]) throws {
             for token in tokens {
-                let isAccepted = decoder.accept(token)
+                let isAccepted = try decoder.accept(token)
                 #expect(isAccepted)
             }
         }
-        accept([Int32(UInt8(ascii: "{"))])
+        try accept([Int32(UInt8(ascii: "{"))])
         var members = 0
         members: while members < 50_000 {
-            if case .forced(let ending) = decoder.next(remaining: 1_000_000), ending.last == Int32(UInt8(ascii: "}")) {
-                accept(Array(ending))
+            if case .forced(let ending) = try decoder.next(remaining: 1_000_000), ending.last == Int32(UInt8(ascii: "}")) {
+                try accept(Array(ending))
                 break members
             }
             let name = String((0..<12).map { _ in Character(Unicode.Scalar(UInt8(random.next(97...122)))) })
-            accept(((members == 0 ? "" : ",") + "\"\(name)\":1").utf8.map { Int32($0) })
+            try accept(((members == 0 ? "" : ",") + "\"\(name)\":1").utf8.map { Int32($0) })
             members += 1
         }
         #expect(decoder.isComplete && members > 100 && members < 50_000, "\(members) members")
@@ -44,12 +44,13 @@ import Testing
         let checker = SchemaChecker(schema)
         let vocabulary = Vocabularies.small
         let grammar = try Grammar(.schema(schema), vocabulary: vocabulary)
-        let minimum = GrammarCursor(grammar) { greedy($0, vocabulary) }.minimumTokenCount
+        let minimum = try GrammarCursor(grammar) { greedy($0, vocabulary) }.minimumTokenCount
+        #expect(minimum == grammar.minimumTokenCount)
         for extra in 0..<60 {
             var random = TestRandom(seed: extra + 1)
             var decoder = GrammarCursor(grammar) { greedy($0, vocabulary) }
-            let (text, remaining) = write(&decoder, within: minimum + extra) { allowed, decoder, remaining in
-                choose(allowed, &decoder, remaining, &random)
+            let (text, remaining) = try write(&decoder, within: minimum + extra) { allowed, decoder, remaining in
+                try choose(allowed, &decoder, remaining, &random)
             }
             #expect(
                 decoder.isComplete && remaining == 0, "\(extra) more than \(minimum): \(String(decoding: text, as: UTF8.self))")
@@ -61,19 +62,19 @@ import Testing
     /// tokens.
     private func write(
         _ decoder: inout GrammarCursor, within budget: Int,
-        choose: ([Int32], inout GrammarCursor, _ remaining: Int) -> Int32
-    ) -> (text: [UInt8], remaining: Int) {
+        choose: ([Int32], inout GrammarCursor, _ remaining: Int) throws -> Int32
+    ) throws -> (text: [UInt8], remaining: Int) {
         var (text, remaining): ([UInt8], Int) = ([], budget)
         while remaining > 0 {
             let tokens: [Int32]
-            switch decoder.next(remaining: remaining) {
+            switch try decoder.next(remaining: remaining) {
             case .end: remaining = 0; tokens = []
             case .forced(let forced): tokens = Array(forced)
-            case .few(let few): tokens = [choose(few, &decoder, remaining)]
-            case .many: tokens = [choose(decoder.matcher.allowed, &decoder, remaining)]
+            case .few(let few): tokens = [try choose(few, &decoder, remaining)]
+            case .many: tokens = [try choose(decoder.matcher.allowed, &decoder, remaining)]
             }
             for token in tokens {
-                let isRead = decoder.accept(token)
+                let isRead = try decoder.accept(token)
                 #expect(isRead)
                 text += decoder.matcher.grammar.vocabulary.texts[Int(token)] ?? []
                 remaining -= 1
@@ -92,7 +93,7 @@ import Testing
         let vocabulary = Vocabularies.small
         let grammar = try Grammar(schema, vocabulary: vocabulary)
         var decoder = GrammarCursor(grammar) { greedy($0, vocabulary) }
-        let (text, _) = write(&decoder, within: 20_000) { allowed, _, _ in deepest(allowed, vocabulary) }
+        let (text, _) = try write(&decoder, within: 20_000) { allowed, _, _ in deepest(allowed, vocabulary) }
         #expect(text.count > 300 && text.count < 10_000)
         _ = try JSONParser.parse(text)
     }
@@ -104,17 +105,17 @@ import Testing
 
     /// Simulates the worst model: it chooses at random and does not prefer to end.
     private func choose(_ allowed: [Int32], _ decoder: inout GrammarCursor, _ remaining: Int, _ random: inout TestRandom)
-        -> Int32
+        throws -> Int32
     {
-        for _ in 0..<24 { if let token = decoder.validated(random.pick(allowed), remaining: remaining) { return token } }
-        return decoder.closingToken ?? allowed[0]
+        for _ in 0..<24 { if let token = try decoder.validated(random.pick(allowed), remaining: remaining) { return token } }
+        return try decoder.closingToken ?? allowed[0]
     }
 
     /// Text that the grammar leaves no choice about is forced, in complete tokens.
     @Test func forcedTextIsNamed() throws {
         let grammar = try Grammar(Self.person, vocabulary: Vocabularies.small)
         var decoder = GrammarCursor(grammar) { greedy($0, Vocabularies.small) }
-        guard case .forced(let first) = decoder.next(remaining: 100) else {
+        guard case .forced(let first) = try decoder.next(remaining: 100) else {
             Issue.record("the beginning of the document is not forced")
             return
         }
@@ -141,11 +142,11 @@ import Testing
     @Test func sentencesEndBeforeTheBudget() throws {
         let grammar = try Grammar("{\"type\":\"string\"}", vocabulary: Vocabularies.small)
         var decoder = GrammarCursor(grammar) { greedy($0, Vocabularies.small) }
-        for byte in "\"It is so.".utf8 { _ = decoder.accept(Int32(byte)) }
+        for byte in "\"It is so.".utf8 { _ = try decoder.accept(Int32(byte)) }
         let more = Int32(Vocabularies.small.texts.firstIndex { $0 == Array(" the".utf8) } ?? 0)
-        let early = decoder.validated(more, remaining: 200)
+        let early = try decoder.validated(more, remaining: 200)
         #expect(early == more)
-        let late = decoder.validated(more, remaining: 8)
+        let late = try decoder.validated(more, remaining: 8)
         #expect(late == Int32(UInt8(ascii: "\"")))
     }
 
@@ -188,7 +189,7 @@ import Testing
 }
 
 /// Splits `bytes` into the longest matching tokens, from left to right.
-private func greedy(_ bytes: [UInt8], _ vocabulary: TokenVocabulary) -> [Int32] {
+func greedy(_ bytes: [UInt8], _ vocabulary: TokenVocabulary) -> [Int32] {
     var tokens: [Int32] = []
     var start = 0
     while start < bytes.count {

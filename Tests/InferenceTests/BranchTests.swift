@@ -1,8 +1,10 @@
+import Dispatch
 import Grammar
 import JSON
 import Synchronization
 import TestSupport
 import Testing
+import Waiting
 
 @testable import Inference
 
@@ -157,6 +159,84 @@ import Testing
                 if isOpen { continuation.resume() }
             }
         }
+    }
+
+    /// A grammar that another thread uses: nobody else's step can begin.
+    private final class UsedGrammar: Sendable {
+        private let isHeld = DispatchSemaphore(value: 0)
+        private let isReleased = DispatchSemaphore(value: 0)
+
+        init(_ grammar: Grammar) {
+            startBackgroundThread { [isHeld, isReleased] in
+                let cursor = GrammarCursor(grammar) { _ in [] }
+                try? grammar.attempt(cursor.work, upTo: 1) {
+                    isHeld.signal()
+                    isReleased.wait()
+                }
+            }
+        }
+
+        /// Waits until the other thread has begun.
+        func begin() async { await onAnotherThread { [isHeld] in isHeld.wait() } }
+        func release() { isReleased.signal() }
+    }
+
+    /// A step of a grammar that cannot be made at once, here because another thread uses it, holds up no other request: they are answered
+    /// while it waits, and the value is the same afterwards. With sampling and penalties too, because nothing is drawn twice.
+    @Test(arguments: [SamplingSettings.greedy, SamplingSettings(temperature: 1, seed: 5)])
+    func theEngineDoesNotWaitForSteps(sampling: SamplingSettings) async throws {
+        let file = try TinyModel().file()
+        let model = try await LoadedModel.load(path: file.path, threads: 1)
+        let source = GrammarSource.schema(
+            try JSONParser.parse(#"{"type": "array", "items": {"type": "string", "maxLength": 9}, "minItems": 3}"#))
+        let grammar = try Grammar(source, vocabulary: await model.grammarVocabulary)
+        let own = try Grammar(source, vocabulary: await model.grammarVocabulary)
+        func answer(_ grammar: Grammar, _ limit: Int = 60, _ receive: @escaping @Sendable () -> Void = {}) async throws
+            -> [TokenID]
+        {
+            var request = GenerationRequest(tokens: (1...40).map { TokenID($0) }, sampling: sampling, maximumTokens: limit)
+            request.grammar = PendingGrammar(grammar)
+            let sequence = try model.makeSequence(contextSize: 200, sharesCache: false)
+            return try await model.generateTurn(request, in: sequence) { _ in
+                receive()
+                return true
+            }.tokens
+        }
+        let expected = try await answer(own)
+        #expect(expected.count > 10)
+
+        // From the beginning, and in the middle.
+        for first in [0, 3] {
+            let used = Mutex<UsedGrammar?>(nil)
+            let pieces = Mutex(0)
+            if first == 0 {
+                let now = UsedGrammar(grammar)
+                await now.begin()
+                used.withLock { $0 = now }
+            }
+            let processed = await model.processed.tokens
+            async let waiting = answer(grammar) {
+                guard pieces.withLock({ $0 += 1; return $0 == first }) else { return }
+                used.withLock { $0 = UsedGrammar(grammar) }
+            }
+            await eventually { await model.processed.tokens >= processed + 40 && used.withLock { $0 != nil } }
+            if first > 0 { await used.withLock { $0 }?.begin() }
+            // Another request with another grammar is answered meanwhile.
+            #expect(try await answer(own) == expected)
+            used.withLock { $0 }?.release()
+            #expect(try await waiting == expected)
+        }
+
+        // A request that waits can be cancelled, and the grammar is free for others afterwards.
+        let used = UsedGrammar(grammar)
+        await used.begin()
+        let processed = await model.processed.tokens
+        let cancelled = Task { try await answer(grammar) }
+        await eventually { await model.processed.tokens >= processed + 40 }
+        cancelled.cancel()
+        await #expect(throws: CancellationError.self) { try await cancelled.value }
+        used.release()
+        #expect(try await answer(grammar) == expected)
     }
 
     private struct Broken: Error {}

@@ -56,13 +56,13 @@ import Testing
         /// The most probable token after which the value can be completed within the limit.
         private func chosen(
             _ decoder: inout GrammarCursor, _ remaining: Int, _ isAllowed: (Int) -> Bool
-        ) -> TokenID? {
+        ) throws -> TokenID? {
             var refused: Set<Int> = []
             while let token = best({ !refused.contains($0) && isAllowed($0) }) {
-                if let settled = decoder.validated(token, remaining: remaining) { return settled }
+                if let settled = try decoder.validated(token, remaining: remaining) { return settled }
                 refused.insert(Int(token))
             }
-            return decoder.closingToken
+            return try decoder.closingToken
         }
 
         func value(_ grammar: Grammar, after prompt: [TokenID], limit: Int, format: CacheFormat) throws -> [TokenID] {
@@ -74,19 +74,19 @@ import Testing
             while written.count < limit {
                 var token: TokenID?
                 let remaining = limit - written.count
-                switch decoder.next(remaining: remaining) {
+                switch try decoder.next(remaining: remaining) {
                 case .end: return written
                 case .forced(let forced): token = forced.first
-                case .few(let few): token = chosen(&decoder, remaining) { few.contains(TokenID($0)) }
+                case .few(let few): token = try chosen(&decoder, remaining) { few.contains(TokenID($0)) }
                 case .many:
-                    mask.withUnsafeMutableBufferPointer { decoder.fillMask($0) }
-                    token = chosen(&decoder, remaining) {
+                    try mask.withUnsafeMutableBufferPointer { try decoder.fillMask($0) }
+                    token = try chosen(&decoder, remaining) {
                         $0 / 32 < mask.count && mask[$0 / 32] >> UInt32($0 % 32) & 1 == 1
                     }
                 }
                 let next = try #require(token)
                 if tokenizer.stopTokens.contains(next) { break }
-                let isAccepted = decoder.accept(next)
+                let isAccepted = try decoder.accept(next)
                 try #require(isAccepted)
                 written.append(next)
                 try model.forward([next], cache: cache)

@@ -20,7 +20,7 @@ struct GGUFTests {
         }
         let cache = try KVCache(shape: model.shape, capacity: 16)
         try model.forward([1, 2, 3], cache: cache)
-        var sampler = Sampler(SamplingSettings(temperature: 1, seed: 1))
+        let sampler = Sampler(SamplingSettings(temperature: 1, seed: 1))
         _ = sampler.next(model.logits)
     }
 

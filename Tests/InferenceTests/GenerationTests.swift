@@ -23,7 +23,7 @@ struct HostLogitsTests {
 
 struct SamplerTests {
     private func draw(_ settings: SamplingSettings, _ logits: [Float], count: Int = 1) -> [TokenID?] {
-        var sampler = Sampler(settings)
+        let sampler = Sampler(settings)
         return (0..<count).map { _ in
             var copy = logits
             return copy.withUnsafeMutableBufferPointer { sampler.next($0) }
@@ -72,7 +72,7 @@ struct SamplerTests {
         var penalties = SamplingPenalties()
         (penalties.dry, penalties.dryBase, penalties.dryAllowedLength) = (1, 2, 2)
         func next(after text: [TokenID], breaks: Set<TokenID> = []) -> [Float] {
-            var sampler = Sampler(SamplingSettings(temperature: 0, penalties: penalties)) { breaks.contains($0) }
+            let sampler = Sampler(SamplingSettings(temperature: 0, penalties: penalties)) { breaks.contains($0) }
             for token in text { sampler.remember(token) }
             var logits = [Float](repeating: 0, count: 10)
             logits[9] = 1
@@ -352,14 +352,16 @@ struct LoadedModelTests {
             var wanted = model.tokenizer.encode(bytes: Array(("\"" + String(repeating: "🦜", count: 20)).utf8))[...]
             for used in 0..<limit {
                 var token: TokenID?
-                switch decoder.next(remaining: limit - used) {
+                switch try decoder.next(remaining: limit - used) {
                 case .end: token = nil
                 case .forced(let forced): token = forced.first
                 case .few, .many:
-                    token = wanted.first.map { decoder.validated($0, remaining: limit - used) ?? decoder.closingToken ?? $0 }
+                    token = try wanted.first.map {
+                        try decoder.validated($0, remaining: limit - used) ?? decoder.closingToken ?? $0
+                    }
                 }
                 guard let token, !model.tokenizer.stopTokens.contains(token) else { break }
-                let isAccepted = decoder.accept(token)
+                let isAccepted = try decoder.accept(token)
                 #expect(isAccepted)
                 if wanted.first == token { wanted.removeFirst() }
                 written += model.tokenizer.text(of: token)

@@ -64,7 +64,7 @@ import Testing
         var turn = TestTurn(chat: chat)
         try turn.writes("", until: "<tool_call>")
         try turn.chooses(HermesCall.named)
-        let grammar = try #require(try turn.step.phase?.grammar?.grammar)
+        let grammar = try #require(try turn.step.phase?.grammar?.value)
         var matcher = grammar.matcher()
         let isAccepted = matcher.advance(#" {"place": "Rome"#.utf8) && matcher.advance(token: end)
         #expect(isAccepted && matcher.isAtEnd)

@@ -179,7 +179,7 @@ struct TestTurn {
     /// The model writes text that the grammar of the phase accepts.
     mutating func fills(_ text: String, tokens: [TokenID]? = nil, location: SourceLocation = #_sourceLocation) throws {
         let pending = try #require(step.phase?.grammar, sourceLocation: location)
-        let grammar = try #require(try pending.grammar, sourceLocation: location)
+        let grammar = try #require(try pending.value, sourceLocation: location)
         var matcher = grammar.matcher()
         let isAccepted = matcher.advance(text.utf8)
         #expect(isAccepted, "\(text)", sourceLocation: location)

@@ -38,6 +38,8 @@ public final class ModelServer: Sendable {
     let rules: OriginRules
     let figures = ServerFigures()
     let store: any StateStore
+    /// Responses that have been stored.
+    let savedResponses = Atomic(0)
     /// The servers that run the models; nil if this one does.
     let upstreams: UpstreamPool?
     /// The responses that are being generated in the background.

@@ -76,6 +76,10 @@ extension ModelServer {
         /// How to connect to a PostgreSQL server that keeps them instead, as libpq documents: `postgresql://user@host/database`. Servers
         /// with the same one serve each other's clients.
         public var postgreSQL: String?
+        /// Days for which responses are kept. Conversations are kept until they are deleted.
+        public var responseDays = 30
+        /// The maximum number of responses that are kept; the oldest ones are deleted first.
+        public var maximumResponses = 10_000
 
         /// Creates a configuration with the defaults.
         public init() {}

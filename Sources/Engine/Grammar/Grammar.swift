@@ -11,17 +11,19 @@ package final class Grammar: @unchecked Sendable {
     package let notes: [String]
     private let source: GrammarSource
     private let options: GrammarOptions
-    private let lock = Mutex(())
+    /// Held while the tables are used.
+    let lock = Mutex(())
     private var compiled: Compiled
-    private var table: MaskTable
+    /// What new matchers begin with. It changes under both locks, and can be read without waiting for those who use the tables.
+    private let beginning: Mutex<Beginning>
     /// Maximum number of bytes of cached masks.
     private static let maximumSize = 16 << 20
 
     /// Maximum amount of work for compilation, about one second.
-    private static let fuelToCompile = 1_000_000
+    package static let fuelToCompile = 1_000_000
     /// Maximum amount of work for one call of a matcher. Continuations of a pattern that are not computed by then are
     /// not allowed.
-    private static let fuelToAnswer = 2_000_000
+    static let fuelToAnswer = 2_000_000
 
     /// Maximum amount of work for the automaton in a preparation.
     private static let fuelToPrepare = 40_000
@@ -35,20 +37,38 @@ package final class Grammar: @unchecked Sendable {
         var notes: [String] = []
     }
 
+    /// The start of documents. The table is used under the grammar's lock alone.
+    private struct Beginning: @unchecked Sendable {
+        var table: MaskTable
+        var config: ConfigID
+        /// Number of tokens of the shortest document.
+        var minimumTokens: Int
+
+        init(_ table: MaskTable, _ states: [LocalState]) {
+            self.table = table
+            config = table.automaton.start(states.map { table.automaton.state($0) })
+            minimumTokens = table.vocabulary.fewestTokens(table.automaton.completion(config)).count
+        }
+    }
+
+    /// - Parameter fuel: the maximum amount of work for compilation, in units of about a microsecond.
     /// - Throws: ``SchemaError`` if the source is not valid, not supported or cannot be satisfied.
     package init(
-        _ source: GrammarSource, vocabulary: TokenVocabulary, options: GrammarOptions = GrammarOptions()
+        _ source: GrammarSource, vocabulary: TokenVocabulary, options: GrammarOptions = GrammarOptions(),
+        fuel: Int = Grammar.fuelToCompile
     ) throws(SchemaError) {
         self.vocabulary = vocabulary
         self.source = source
         self.options = options
-        compiled = try Self.compile(source, options)
+        compiled = try Self.compile(source, options, fuel)
         notes = compiled.notes
-        table = Self.makeTable(compiled, vocabulary, options)
+        beginning = Mutex(Beginning(Self.makeTable(compiled, vocabulary, options), compiled.beginnings))
     }
 
     /// Compiles a source without a vocabulary, to find out whether it can be enforced.
-    package static func check(_ source: GrammarSource) throws(SchemaError) { _ = try compile(source, GrammarOptions()) }
+    package static func check(_ source: GrammarSource, fuel: Int = fuelToCompile) throws(SchemaError) {
+        _ = try compile(source, GrammarOptions(), fuel)
+    }
 
     private static func makeTable(_ compiled: Compiled, _ vocabulary: TokenVocabulary, _ options: GrammarOptions) -> MaskTable {
         compiled.regexes.markCompiled()
@@ -59,43 +79,41 @@ package final class Grammar: @unchecked Sendable {
         return MaskTable(automaton, vocabulary)
     }
 
-    private static func compile(_ source: GrammarSource, _ options: GrammarOptions) throws(SchemaError) -> Compiled {
+    private static func compile(
+        _ source: GrammarSource, _ options: GrammarOptions, _ fuel: Int
+    ) throws(SchemaError) -> Compiled {
+        let arena = ConstraintArena()
+        arena.regexes.setFuel(fuel)
+        do { return try compile(source, options, arena) } catch {
+            // Whatever could not be read then: with more fuel it may be.
+            throw arena.regexes.isOutOfFuel ? SchemaError(.tooComplex, at: error.pointer, error.reason) : error
+        }
+    }
+
+    private static func compile(
+        _ source: GrammarSource, _ options: GrammarOptions, _ arena: ConstraintArena
+    ) throws(SchemaError) -> Compiled {
+        let regexes = arena.regexes
         switch source {
         case .schema(let document):
-            let arena = ConstraintArena()
-            arena.regexes.setFuel(fuelToCompile)
-            var parser = SchemaParser(document, arena: arena)
-            let root = try parser.parse()
-            let (program, notes) = try ProgramBuilder.build(root, arena, options.adapted(to: parser))
+            let (root, program, notes) = try program(of: document, arena, options)
             return Compiled(
-                program: program, regexes: arena.regexes, beginnings: [LocalState(kind: .value, a: program.root)],
-                notes: parser.notes + notes)
+                program: program, regexes: regexes, beginnings: [LocalState(kind: .value, a: root)], notes: notes)
         case .framed(let before, let document, let after):
-            let arena = ConstraintArena()
-            arena.regexes.setFuel(fuelToCompile)
-            var parser = SchemaParser(document, arena: arena)
-            let root = try parser.parse()
-            let (program, notes) = try ProgramBuilder.build(root, arena, options.adapted(to: parser))
+            let (root, program, notes) = try program(of: document, arena, options)
             let parts: [SequencePart] = [
-                .language(arena.regexes.literal(Array(before.utf8))), .value(program.root),
-                .language(arena.regexes.literal(Array(after.utf8))),
+                .language(regexes.literal(Array(before.utf8))), .value(root), .language(regexes.literal(Array(after.utf8))),
             ]
             return Compiled(
-                program: program, regexes: arena.regexes, beginnings: [LocalState(kind: .sequence, a: 0)], sequences: [parts],
-                notes: parser.notes + notes)
+                program: program, regexes: regexes, beginnings: [LocalState(kind: .sequence, a: 0)], sequences: [parts],
+                notes: notes)
         case .pattern(let pattern):
-            let regexes = RegexArena()
-            regexes.setFuel(fuelToCompile)
             return Compiled(regexes: regexes, beginnings: [LocalState(kind: .scalar, a: try language(pattern, regexes))])
         case .texts(let texts):
             if texts.isEmpty { throw SchemaError(.unsatisfiable, at: "", "the list of texts is empty") }
-            let regexes = RegexArena()
             let words = regexes.words(texts.map { Array($0.utf8) })
             return Compiled(regexes: regexes, beginnings: [LocalState(kind: .scalar, a: words)])
         case .tools(let tools):
-            let arena = ConstraintArena()
-            let regexes = arena.regexes
-            regexes.setFuel(fuelToCompile)
             var root = try calls(tools.tools, arena)
             if tools.maximumCount > 1 {
                 root = arena.all([
@@ -112,6 +130,16 @@ package final class Grammar: @unchecked Sendable {
             if tools.allowsText { beginnings.append(LocalState(kind: .scalar, a: freeText(tools.opening, regexes))) }
             return Compiled(program: program, regexes: regexes, beginnings: beginnings, sequences: [parts], notes: notes)
         }
+    }
+
+    /// The program of a schema, the type of its documents, and notes.
+    private static func program(
+        of document: JSONValue, _ arena: ConstraintArena, _ options: GrammarOptions
+    ) throws(SchemaError) -> (root: TypeID, Program, notes: [String]) {
+        var parser = SchemaParser(document, arena: arena)
+        let root = try parser.parse()
+        let (program, notes) = try ProgramBuilder.build(root, arena, options.adapted(to: parser))
+        return (program.root, program, parser.notes + notes)
     }
 
     /// The constraint for calls of all tools. Errors name the tool.
@@ -157,32 +185,50 @@ package final class Grammar: @unchecked Sendable {
         return language
     }
 
-    /// A matcher at the start of a document.
+    /// A matcher at the start of a document. When the tables have become too large, it waits for new ones.
     package func matcher() -> GrammarMatcher {
         lock.withLock { _ in
-            table.automaton.regexes.setFuel(Self.fuelToAnswer)
-            // Existing matchers keep their table; new ones get a new table when the caches have become too large.
-            if table.automaton.isFull || table.size > Self.maximumSize {
+            if hasLargeTables {
                 // Compilation succeeded before, so it succeeds again.
-                if let again = try? Self.compile(source, options) { compiled = again }
-                table = Self.makeTable(compiled, vocabulary, options)
+                if let again = try? Self.compile(source, options, Self.fuelToCompile) { compiled = again }
+                let table = Self.makeTable(compiled, vocabulary, options)
+                // Existing matchers keep their table.
+                beginning.withLock { $0 = Beginning(table, compiled.beginnings) }
             }
-            return GrammarMatcher(grammar: self, table: table, config: table.automaton.start(startStates(table.automaton)))
+            return readyMatcher()
         }
     }
+
+    /// A matcher at the start of a document, with the tables that are there.
+    func readyMatcher() -> GrammarMatcher {
+        beginning.withLock { GrammarMatcher(grammar: self, table: $0.table, config: $0.config) }
+    }
+
+    /// Number of tokens of the shortest document.
+    package var minimumTokenCount: Int { beginning.withLock { $0.minimumTokens } }
+
+    private var hasLargeTables: Bool {
+        let table = readyMatcher().table
+        table.automaton.regexes.setFuel(Self.fuelToAnswer)
+        return table.automaton.isFull || table.size > Self.maximumSize
+    }
+
+    /// Whether the tables have become so large that the source should be compiled again for new documents. False while somebody uses them.
+    var isWorn: Bool { lock.withLockIfAvailable { _ in hasLargeTables } ?? false }
 
     /// Computes the masks of the places of an ordinary document in advance, which takes a few milliseconds, and up to 0.1
     /// seconds for large patterns: decoding then finds them. Calling it is optional; masks are the same without it.
     package func prepareMasks() {
         lock.withLock { _ in
+            let (table, config) = beginning.withLock { ($0.table, $0.config) }
             table.automaton.regexes.setFuel(Self.fuelToPrepare)
             // Half of the room, so that the first matcher does not find the caches too large.
-            table.prepare(from: table.automaton.start(startStates(table.automaton)), maximumSize: Self.maximumSize / 2)
+            table.prepare(from: config, maximumSize: Self.maximumSize / 2)
         }
     }
 
     /// The type of the documents; nil if they are not JSON.
-    var beginning: TypeID? {
+    var rootType: TypeID? {
         guard let first = compiled.beginnings.first, first.kind == .value else { return nil }
         return first.a
     }
@@ -194,13 +240,6 @@ package final class Grammar: @unchecked Sendable {
         lock.withLock { _ in
             compiled.regexes.setFuel(Self.fuelToAnswer)
             return body(Automaton(compiled.program, compiled.regexes, isPretty: false, sequences: compiled.sequences))
-        }
-    }
-
-    func withLock<Result>(_ table: MaskTable, _ body: () -> Result) -> Result {
-        lock.withLock { _ in
-            table.automaton.regexes.setFuel(Self.fuelToAnswer)
-            return body()
         }
     }
 }

@@ -21,6 +21,8 @@ package final class GrammarCache: Sendable {
 
         mutating func use(_ key: Key) -> Entry? {
             uses += 1
+            // Compiled again on a thread where nobody waits for it but this request.
+            if entries[key]?.grammar?.isWorn == true { entries[key] = nil }
             entries[key]?.lastUse = uses
             return entries[key]
         }
@@ -40,8 +42,7 @@ package final class GrammarCache: Sendable {
     /// - Parameter capacity: Maximum number of grammars; the least recently used one is removed first.
     package init(capacity: Int) { self.capacity = capacity }
 
-    /// The cached grammar, compiled and prepared now if necessary. This runs on a dispatch queue, because it would block a
-    /// thread of the Swift concurrency pool.
+    /// The cached grammar, compiled and prepared now if necessary; see ``SchemaCompiler``.
     ///
     /// - Throws: ``SchemaError``.
     package func grammar(
@@ -91,8 +92,8 @@ package final class GrammarCache: Sendable {
     private static func compile(
         _ source: GrammarSource, _ vocabulary: TokenVocabulary, _ options: GrammarOptions, _ isPrepared: Bool
     ) async throws -> Grammar {
-        try await onAnotherThread {
-            let grammar = try Grammar(source, vocabulary: vocabulary, options: options)
+        try await SchemaCompiler.run { (fuel) throws(SchemaError) in
+            let grammar = try Grammar(source, vocabulary: vocabulary, options: options, fuel: fuel)
             if isPrepared { grammar.prepareMasks() }
             return grammar
         }

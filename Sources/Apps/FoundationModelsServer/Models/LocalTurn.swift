@@ -66,13 +66,10 @@ struct LocalTurn: ServedTurn {
         generation.minimumTokens = request.minimumTokens
         generation.topScores = request.topScores
         generation.endsAtLimit = true
-        generation.detectsLoops = local.detectsLoops && !request.ignoresEnd
+        // What is written and where it ends is the model's and the request's, also where it repeats itself or is empty.
+        generation.detectsLoops = false
         if request.ignoresEnd { generation.bannedTokens = model.tokenizer.stopTokens.sorted() }
         if case .chat = request.input { isFree = false } else { isFree = true }
-        // An answer is not empty.
-        if !isFree, request.format == nil, request.maximumTokens != 0 {
-            generation.bannedFirstTokens = model.tokenizer.stopTokens.sorted()
-        }
         if request.format != nil {
             for (name, isSet) in [
                 ("ignore_eos", request.ignoresEnd), ("min_tokens", request.minimumTokens > 0),

@@ -1,7 +1,6 @@
 internal import Grammar
 internal import JSON
 internal import Synchronization
-internal import Waiting
 
 /// Whether schemas can be enforced. Equal schemas are compiled once, because clients send their tools with each request.
 final class SchemaChecks: Sendable {
@@ -12,8 +11,6 @@ final class SchemaChecks: Sendable {
     }
 
     private let state = Mutex(State())
-    /// Schemas of strangers are compiled one at a time, so that they cannot take all threads.
-    private let lock = AsyncLock()
     private static let capacity = 1_024
     private static let maximumBytes = 16 << 20
 
@@ -23,12 +20,11 @@ final class SchemaChecks: Sendable {
     func form(_ source: GrammarSource?) async throws -> UpstreamCheck.Form? {
         guard let source else { return nil }
         if let known = state.withLock({ $0.forms[source] }) { return known }
-        try await lock.acquire()
-        defer { lock.release() }
-        if let known = state.withLock({ $0.forms[source] }) { return known }
         if case .schema(let schema) = source, let known = state.withLock({ $0.results[schema] }), let known { throw known }
         let form: UpstreamCheck.Form
-        do { form = try await onAnotherThread { try UpstreamCheck.Form(source) } } catch let error as SchemaError {
+        do {
+            form = try await SchemaCompiler.run { (fuel) throws(SchemaError) in try UpstreamCheck.Form(source, fuel: fuel) }
+        } catch let error as SchemaError {
             if case .schema(let schema) = source { remember(error, schema) }
             throw error
         }
@@ -47,19 +43,13 @@ final class SchemaChecks: Sendable {
             if let known { throw known }
             return
         }
-        try await lock.acquire()
-        defer { lock.release() }
-        // Another request may have compiled it meanwhile.
-        if let known = state.withLock({ $0.results[schema] }) {
-            if let known { throw known }
-            return
+        do {
+            try await SchemaCompiler.run { (fuel) throws(SchemaError) in try Grammar.check(.schema(schema), fuel: fuel) }
+        } catch let error as SchemaError {
+            remember(error, schema)
+            throw error
         }
-        let error: SchemaError? = await onAnotherThread {
-            do throws(SchemaError) { try Grammar.check(.schema(schema)) } catch { return error }
-            return nil
-        }
-        remember(error, schema)
-        if let error { throw error }
+        remember(nil, schema)
     }
 
     private func remember(_ error: SchemaError?, _ schema: JSONValue) {

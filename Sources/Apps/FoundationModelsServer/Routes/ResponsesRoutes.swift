@@ -42,7 +42,13 @@ extension ModelServer {
                 guard response.object["background"] == .bool(true) else {
                     throw RequestError(400, param: "response_id", "Only responses in the background can be cancelled.")
                 }
-                guard let task = running.withLock({ $0[response.id] }) else { return .json(response.object) }
+                guard let task = running.withLock({ $0[response.id] }) else {
+                    // Another server may write it: without its lease it stops.
+                    guard response.isOpen else { return .json(response.object) }
+                    let ended = response.with(status: "cancelled")
+                    try await store.save(ended)
+                    return .json(ended.object)
+                }
                 task.cancel()
                 await task.value
                 return .json(try await stored(exchange).object)
@@ -59,13 +65,10 @@ extension ModelServer {
 
     private func stored(_ exchange: Exchange) async throws -> StoredResponse {
         let id = try exchange.parameter("id")
-        guard var response = try await store.response(id, owner: exchange.owner) else { throw Self.unknownResponse(id) }
-        // One that was running when a server ended will never be complete.
-        let isOpen = ["queued", "in_progress"].contains(response.object["status"]?.string ?? "")
-        if isOpen, running.withLock({ $0[id] }) == nil, case .object(let members) = response.object {
-            response.object = .object(members.map { $0.name == "status" ? .init("status", .string("failed")) : $0 })
-        }
-        return response
+        guard let response = try await store.response(id, owner: exchange.owner) else { throw Self.unknownResponse(id) }
+        // One whose server has ended will never be complete.
+        let isAbandoned = response.isOpen && running.withLock { $0[id] } == nil && response.lease < Self.now
+        return isAbandoned ? response.with(status: "failed") : response
     }
 
     /// The items before those of a request, and what the conversation needs to be continued.
@@ -126,7 +129,7 @@ extension ModelServer {
     private func keep(_ writer: ResponsesWriter, _ error: (any Error)?, _ next: Int?, _ exchange: Exchange) async throws {
         let request = writer.request
         if request.isStored {
-            try await store.save(
+            try await save(
                 StoredResponse(
                     id: writer.id, owner: exchange.owner, created: writer.created, previous: request.previous,
                     object: writer.final(error), input: request.input))
@@ -142,14 +145,43 @@ extension ModelServer {
         }
     }
 
+    /// Stores a response. Now and then, old ones are deleted.
+    private func save(_ response: StoredResponse) async throws {
+        try await store.save(response)
+        guard savedResponses.add(1, ordering: .relaxed).oldValue.isMultiple(of: Self.savesPerDeletion) else { return }
+        do {
+            try await store.deleteResponses(
+                before: Self.now - configuration.responseDays * 86_400, beyond: configuration.maximumResponses)
+        } catch {
+            ServerLog.logger.error("Old responses cannot be deleted", metadata: ["reason": "\(error)"])
+        }
+    }
+
+    private static let savesPerDeletion = 64
+
+    private static var now: Int { Int(Date().timeIntervalSince1970) }
+    /// Seconds without a word of the server that writes a response after which it counts as gone.
+    private static let leaseSeconds = 60
+
+    /// Extends the lease of a response while it is written, and cancels the work if nobody wants it any more.
+    private func keepLease(of id: String, _ run: AnswerRun) async {
+        while (try? await Task.sleep(for: .seconds(Self.leaseSeconds / 3))) != nil {
+            do {
+                if try await !store.extendLease(of: id, to: Self.now + Self.leaseSeconds) { return run.cancel() }
+            } catch {
+                ServerLog.logger.error("A response cannot be stored", metadata: ["reason": "\(error)"])
+            }
+        }
+    }
+
     private func inBackground(
         _ turn: TurnRequest, _ writer: ResponsesWriter, _ next: Int?, _ exchange: Exchange
     ) async throws -> Response {
         let queued = writer.object(status: "queued")
-        try await store.save(
+        try await save(
             StoredResponse(
                 id: writer.id, owner: exchange.owner, created: writer.created, previous: writer.request.previous, object: queued,
-                input: writer.request.input))
+                input: writer.request.input, lease: Self.now + Self.leaseSeconds))
         var detached = exchange
         detached.channel = nil
         let background = detached
@@ -159,6 +191,9 @@ extension ModelServer {
             for await _ in known {}
             var writer = writer
             let run = begin([turn], candidates: 1, isStreamed: false, background)
+            let id = writer.id
+            let lease = Task.detached { [self] in await keepLease(of: id, run) }
+            defer { lease.cancel() }
             do {
                 let (answers, _) = try await withTaskCancellationHandler {
                     try await collect(run, count: 1)
@@ -166,12 +201,19 @@ extension ModelServer {
                     run.cancel()
                 }
                 writer.add(answers[0])
-                try await keep(writer, nil, next, background)
+                // What was deleted or ended by another server stays so.
+                if try await store.extendLease(of: writer.id, to: Self.now + Self.leaseSeconds) {
+                    try await keep(writer, nil, next, background)
+                }
             } catch {
                 // Also of a task that was cancelled, whose store must be written.
                 let ended = writer
                 await Task.detached {
-                    do { try await self.keep(ended, error, nil, background) } catch {
+                    do {
+                        if try await self.store.extendLease(of: ended.id, to: Self.now + Self.leaseSeconds) {
+                            try await self.keep(ended, error, nil, background)
+                        }
+                    } catch {
                         ServerLog.logger.error("A response cannot be stored", metadata: ["reason": "\(error)"])
                     }
                 }.value

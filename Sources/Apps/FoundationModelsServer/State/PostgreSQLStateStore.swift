@@ -25,7 +25,7 @@ final class PostgreSQLStateStore: StateStore {
         do {
             server = try PostgreSQLServer(
                 settings, schema: "fm_server", kind: "server", isReadOnly: false, usesVectors: false, statementTimeout: "30s",
-                migrations: [Self.tables])
+                migrations: [Self.tables, "ALTER TABLE response ADD COLUMN lease bigint NOT NULL DEFAULT 0;"])
         } catch let error as PostgreSQLError { throw Unusable(errorDescription: error.reason) }
     }
 
@@ -46,12 +46,13 @@ final class PostgreSQLStateStore: StateStore {
         try await server.background(.write) { connection in
             _ = try connection.query(
                 """
-                INSERT INTO response (id, owner, created, previous, object, input) VALUES ($1, $2, $3, $4, $5, $6)
-                ON CONFLICT (id) DO UPDATE SET object = excluded.object
+                INSERT INTO response (id, owner, created, previous, object, input, lease)
+                VALUES ($1, $2, $3, $4, $5, $6, $7)
+                ON CONFLICT (id) DO UPDATE SET object = excluded.object, lease = excluded.lease
                 """,
                 [
                     .text(response.id), .text(response.owner), .integer(Int64(response.created)), Self.text(response.previous),
-                    Self.data(response.object), Self.data(.array(response.input)),
+                    Self.data(response.object), Self.data(.array(response.input)), .integer(Int64(response.lease)),
                 ])
         }
     }
@@ -60,11 +61,20 @@ final class PostgreSQLStateStore: StateStore {
         if id.utf8.contains(0) { return nil }
         return try await server.background(.read) { connection in
             let rows = try connection.query(
-                "SELECT created, previous, object, input FROM response WHERE id = $1 AND owner = $2", [.text(id), .text(owner)])
+                "SELECT created, previous, object, input, lease FROM response WHERE id = $1 AND owner = $2",
+                [.text(id), .text(owner)])
             guard rows.count > 0, case .array(let input) = try Self.value(rows, 0, 3) else { return nil }
             return StoredResponse(
                 id: id, owner: owner, created: Int(rows.integer(0, 0) ?? 0), previous: rows.text(0, 1),
-                object: try Self.value(rows, 0, 2), input: input)
+                object: try Self.value(rows, 0, 2), input: input, lease: Int(rows.integer(0, 4) ?? 0))
+        }
+    }
+
+    func extendLease(of id: String, to time: Int) async throws -> Bool {
+        try await server.background(.write) { connection in
+            try connection.query(
+                "UPDATE response SET lease = $1 WHERE id = $2 AND lease > 0", [.integer(Int64(time)), .text(id)]
+            ).changed > 0
         }
     }
 
@@ -72,6 +82,15 @@ final class PostgreSQLStateStore: StateStore {
         if id.utf8.contains(0) { return false }
         return try await server.background(.write) { connection in
             try connection.query("DELETE FROM response WHERE id = $1 AND owner = $2", [.text(id), .text(owner)]).changed > 0
+        }
+    }
+
+    func deleteResponses(before time: Int, beyond count: Int) async throws {
+        try await server.background(.write) { connection in
+            try connection.query("DELETE FROM response WHERE created < $1", [.integer(Int64(time))])
+            try connection.query(
+                "DELETE FROM response WHERE id IN (SELECT id FROM response ORDER BY created DESC, id OFFSET $1)",
+                [.integer(Int64(count))])
         }
     }
 

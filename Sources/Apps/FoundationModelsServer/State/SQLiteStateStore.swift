@@ -36,6 +36,9 @@ final class SQLiteStateStore: StateStore {
                     CREATE UNIQUE INDEX item_id ON item (conversation, id);
                     """)
         }
+        migrator.registerMigration("2") { database in
+            try database.execute(sql: "ALTER TABLE response ADD COLUMN lease INTEGER NOT NULL DEFAULT 0")
+        }
         try migrator.migrate(database)
     }
 
@@ -49,12 +52,12 @@ final class SQLiteStateStore: StateStore {
         try await database.write { database in
             try database.execute(
                 sql: """
-                    INSERT INTO response (id, owner, created, previous, object, input) VALUES (?, ?, ?, ?, ?, ?)
-                    ON CONFLICT (id) DO UPDATE SET object = excluded.object
+                    INSERT INTO response (id, owner, created, previous, object, input, lease) VALUES (?, ?, ?, ?, ?, ?, ?)
+                    ON CONFLICT (id) DO UPDATE SET object = excluded.object, lease = excluded.lease
                     """,
                 arguments: [
                     response.id, response.owner, response.created, response.previous, Self.data(response.object),
-                    Self.data(.array(response.input)),
+                    Self.data(.array(response.input)), response.lease,
                 ])
         }
     }
@@ -63,13 +66,20 @@ final class SQLiteStateStore: StateStore {
         try await database.read { database in
             guard
                 let row = try Row.fetchOne(
-                    database, sql: "SELECT created, previous, object, input FROM response WHERE id = ? AND owner = ?",
+                    database, sql: "SELECT created, previous, object, input, lease FROM response WHERE id = ? AND owner = ?",
                     arguments: [id, owner]),
                 case .array(let input) = try Self.value(row["input"])
             else { return nil }
             return StoredResponse(
                 id: id, owner: owner, created: row["created"], previous: row["previous"], object: try Self.value(row["object"]),
-                input: input)
+                input: input, lease: row["lease"])
+        }
+    }
+
+    func extendLease(of id: String, to time: Int) async throws -> Bool {
+        try await database.write { database in
+            try database.execute(sql: "UPDATE response SET lease = ? WHERE id = ? AND lease > 0", arguments: [time, id])
+            return database.changesCount > 0
         }
     }
 
@@ -77,6 +87,18 @@ final class SQLiteStateStore: StateStore {
         try await database.write { database in
             try database.execute(sql: "DELETE FROM response WHERE id = ? AND owner = ?", arguments: [id, owner])
             return database.changesCount > 0
+        }
+    }
+
+    func deleteResponses(before time: Int, beyond count: Int) async throws {
+        try await database.write { database in
+            try database.execute(sql: "DELETE FROM response WHERE created < ?", arguments: [time])
+            try database.execute(
+                sql: """
+                    DELETE FROM response WHERE rowid IN (
+                        SELECT rowid FROM response ORDER BY created DESC, rowid DESC LIMIT -1 OFFSET ?)
+                    """,
+                arguments: [count])
         }
     }
 

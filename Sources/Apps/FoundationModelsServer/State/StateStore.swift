@@ -7,6 +7,13 @@ protocol StateStore: Sendable {
     func response(_ id: String, owner: String) async throws -> StoredResponse?
     /// - Returns: whether there was one.
     func deleteResponse(_ id: String, owner: String) async throws -> Bool
+    /// Says until when the server that writes a response will say so again.
+    ///
+    /// - Parameter time: in seconds since 1970.
+    /// - Returns: false if nobody wants the response any more: it was deleted, or another server ended it.
+    func extendLease(of id: String, to time: Int) async throws -> Bool
+    /// Deletes the responses that were created before a time, in seconds since 1970, and the oldest ones beyond a number.
+    func deleteResponses(before time: Int, beyond count: Int) async throws
 
     func save(_ conversation: StoredConversation) async throws
     func conversation(_ id: String, owner: String) async throws -> StoredConversation?
@@ -34,6 +41,21 @@ struct StoredResponse: Sendable {
     var object: JSONValue
     /// The items of the request, without those of earlier responses.
     var input: [JSONValue]
+    /// The time until which a server writes it, in seconds since 1970; 0 if none does.
+    var lease = 0
+
+    /// Whether it is still being written, or was when its server ended.
+    var isOpen: Bool { ["queued", "in_progress"].contains(object["status"]?.string ?? "") }
+
+    /// The same with another status, written by nobody.
+    func with(status: String) -> StoredResponse {
+        var changed = self
+        changed.lease = 0
+        if case .object(let members) = object {
+            changed.object = .object(members.map { $0.name == "status" ? .init("status", .string(status)) : $0 })
+        }
+        return changed
+    }
 
     var output: [JSONValue] { if case .array(let items)? = object["output"] { items } else { [] } }
 }

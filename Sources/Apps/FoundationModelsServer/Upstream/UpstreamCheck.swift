@@ -11,10 +11,12 @@ struct UpstreamCheck {
 
         private static let bytes = TokenVocabulary(texts: (0...255).map { [UInt8($0)] }, endTokens: [])
 
+        /// - Parameter fuel: the maximum amount of work for compilation.
         /// - Throws: ``SchemaError``
-        init(_ source: GrammarSource) throws(SchemaError) {
+        init(_ source: GrammarSource, fuel: Int = Grammar.fuelToCompile) throws(SchemaError) {
             grammar = try Grammar(
-                source, vocabulary: Self.bytes, options: GrammarOptions(allowsZeroFraction: true, membersInAnyOrder: true))
+                source, vocabulary: Self.bytes, options: GrammarOptions(allowsZeroFraction: true, membersInAnyOrder: true),
+                fuel: fuel)
             if case .schema = source { isJSON = true } else { isJSON = false }
         }
 

@@ -9,6 +9,7 @@ extension Automaton {
     func choices(_ object: Int32, _ progressID: Int32) -> ObjectChoices {
         let key = UInt64(UInt32(bitPattern: object)) << 32 | UInt64(UInt32(bitPattern: progressID))
         if let known = choices[key] { return known }
+        regexes.spend(parts: 8 + program.objects[Int(object)].names.count)
         let made = makeChoices(object, program.objects[Int(object)], objectProgress[Int(progressID)])
         if !regexes.isFull { choices[key] = made }
         return made
@@ -149,6 +150,7 @@ extension Automaton {
     func keyEdges(_ local: LocalState) -> [Edge] {
         let object = program.objects[Int(local.a)]
         let choices = choices(local.a, local.b)
+        regexes.spend(parts: 4 * object.keys.nodes[Int(local.c)].children.count)
         return object.keys.nodes[Int(local.c)].children.compactMap { byte, child in
             let node = object.keys.nodes[Int(child)]
             guard choices.ranks[Int(node.last)] > choices.ranks[Int(node.first)] else { return nil }

@@ -184,11 +184,17 @@ final class Automaton {
     /// The configuration that consists of these threads.
     func config(_ threads: [Thread]) -> ConfigID { intern(threads) }
 
-    func isComplete(_ config: ConfigID) -> Bool { configs[Int(config)].contains { states[Int($0.state)].kind == .end } }
-    func hasHole(_ config: ConfigID) -> Bool { configs[Int(config)].contains { states[Int($0.state)].kind == .hole } }
+    func isComplete(_ config: ConfigID) -> Bool { contains(config, .end) }
+    func hasHole(_ config: ConfigID) -> Bool { contains(config, .hole) }
+
+    private func contains(_ config: ConfigID, _ kind: LocalState.Kind) -> Bool {
+        config != Self.dead && configs[Int(config)].contains { states[Int($0.state)].kind == kind }
+    }
 
     /// The bytes that may come next.
     func alive(_ config: ConfigID) -> ByteSet {
+        // At a limit, a byte that should be possible may lead here.
+        if config == Self.dead { return ByteSet() }
         if let set = aliveSets[Int(config)] { return set }
         var set = ByteSet()
         for thread in configs[Int(config)] { set = set.union(alive(state: thread.state)) }
@@ -225,6 +231,7 @@ final class Automaton {
 
     /// The configuration after `byte`; ``dead`` if `byte` cannot follow.
     func step(_ config: ConfigID, _ byte: UInt8) -> ConfigID {
+        if config == Self.dead { return config }
         let key = UInt64(UInt32(bitPattern: config)) << 8 | UInt64(byte)
         if let known = steps[key] { return known }
         let next = computeStep(config, byte)
@@ -237,6 +244,7 @@ final class Automaton {
     private func computeStep(_ config: ConfigID, _ byte: UInt8) -> ConfigID {
         var threads: [Thread] = []
         var pushes: [(child: StateID, next: Thread)] = []
+        regexes.spend(parts: 8 + 4 * configs[Int(config)].count)
         for thread in configs[Int(config)] {
             let local = states[Int(thread.state)]
             if local.kind == .uniqueStructure {
@@ -341,6 +349,7 @@ final class Automaton {
             }
             guard let first = pushes.first else { break }
             // Threads that read the same child share it, even if they continue differently.
+            regexes.spend(parts: 4 + pushes.count)
             let returns = pushes.filter { $0.child == first.child }.map(\.next)
             pushes.removeAll { $0.child == first.child }
             queue.append(Thread(state: first.child, parent: close(returns)))
@@ -353,6 +362,7 @@ final class Automaton {
 
     func edges(_ id: StateID) -> [Edge] {
         if let known = edgeLists[Int(id)] { return known }
+        regexes.spend(parts: 8)
         let result = makeEdges(states[Int(id)])
         // As for steps: a limit may be the reason that something is missing.
         if !regexes.isFull { edgeLists[Int(id)] = result }

@@ -19,6 +19,7 @@ extension Automaton {
                 open += missing
                 continue
             }
+            regexes.spend(parts: 4 + 2 * configs[Int(next)].count)
             var minimum = Program.infiniteLength
             for thread in configs[Int(next)] {
                 minimum = min(minimum, (completions[thread.parent] ?? 0) + completion(of: thread.state).count)
@@ -60,6 +61,7 @@ extension Automaton {
     /// The shortest ending of the part that one state reads.
     private func completion(of id: StateID) -> [UInt8] {
         if let known = completionTexts[id] { return known }
+        regexes.spend(parts: 16)
         let text = makeCompletion(states[Int(id)])
         if !regexes.isFull { completionTexts[id] = text }
         return text
@@ -177,6 +179,7 @@ extension Automaton {
         for rank in Int(node.first)..<Int(node.last) {
             let name = Int(object.keys.order[rank])
             guard choices.names.contains(name) else { continue }
+            regexes.spend(1)
             var current = Int(local.c)
             var text: [UInt8] = []
             // Descend to this name: its rank is in the range of each node on the path.
@@ -231,6 +234,7 @@ extension Automaton {
     private func members(_ object: Int32, _ start: Int32, minimum: Int) -> [Member] {
         let shape = program.objects[Int(object)]
         let progress = objectProgress[Int(start)]
+        regexes.spend(parts: 16 + shape.names.count)
         var wanted: [Int] = []
         var optional: [Int] = []
         for (index, name) in shape.names.enumerated() where name.isAllowed && !progress.gone.contains(index) {

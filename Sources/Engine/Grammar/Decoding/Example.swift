@@ -5,7 +5,7 @@ extension Grammar {
     package func example() -> [UInt8] {
         withCompactAutomaton { automaton in
             let start = automaton.start(startStates(automaton))
-            guard let type = beginning else { return automaton.completion(start) }
+            guard let type = rootType else { return automaton.completion(start) }
             var writer = ExampleWriter(automaton: automaton)
             let text = writer.value(type, depth: 0)
             var config = start

@@ -36,6 +36,10 @@ package struct GrammarCursor: Sendable {
     /// Whether the document was shortened because it reached the limits of nesting or of the grammar's memory, rather than for lack
     /// of tokens.
     package private(set) var isClosedAtLimit = false
+    /// The tokens that may come next, once ``next(remaining:)`` has computed them.
+    private var tokens: TokenMask?
+    /// The work of its steps; see ``Grammar/attempt(_:upTo:_:)``, without which no step is busy.
+    package let work = GrammarWork()
     private let encode: @Sendable ([UInt8]) -> [Int32]
     /// Maximum number of bytes by which one token can lengthen the shortest ending.
     private let growth: Int
@@ -56,28 +60,39 @@ package struct GrammarCursor: Sendable {
     /// - Parameter encode: Encodes a text with the tokenizer that the grammar's vocabulary belongs to. The grammar keeps the
     ///   results.
     package init(_ grammar: Grammar, encode: @escaping @Sendable ([UInt8]) -> [Int32]) {
-        matcher = grammar.matcher()
+        matcher = grammar.readyMatcher()
+        matcher.work = work
         self.encode = encode
         growth = matcher.maximumGrowth
     }
 
+    package var grammar: Grammar { matcher.grammar }
     package var isComplete: Bool { matcher.isComplete }
     /// Whether the text ends within a character.
     package var isInsideCharacter: Bool { missingBytes > 0 }
 
     /// Number of tokens of the shortest document, or of the shortest ending after the text accepted so far.
-    package var minimumTokenCount: Int { matcher.shortestTokens.count }
+    package var minimumTokenCount: Int { get throws(GrammarBusy) { try checked(matcher.shortestTokens).count } }
+
+    /// A result of the matcher.
+    ///
+    /// - Throws: ``GrammarBusy`` if it is meaningless, because the limit of work was reached.
+    private func checked<Value>(_ value: Value) throws(GrammarBusy) -> Value {
+        if work.isExceeded { throw GrammarBusy() }
+        return value
+    }
 
     // MARK: - Choosing
 
     /// What may come next if at most `remaining` more tokens can be generated.
-    package mutating func next(remaining: Int) -> Step {
+    package mutating func next(remaining: Int) throws(GrammarBusy) -> Step {
         if !plan.isEmpty { return .forced(plan) }
         if !queue.isEmpty { return .forced(queue.prefix(remaining)) }
-        if matcher.isAtEnd { return .end }
+        if try checked(matcher.isAtEnd) { return .end }
         let mustEnd = cursor.depth >= Self.maximumDepth || matcher.isNearlyFull
-        if mustEnd || isTight(remaining) {
-            let ending = shortestEnding()
+        let isTight = try isTight(remaining)
+        if mustEnd || isTight {
+            let ending = try shortestEnding()
             if mustEnd || ending.count >= remaining {
                 plan = ending[...]
                 isClosedAtLimit = isClosedAtLimit || mustEnd && ending.count < remaining
@@ -85,9 +100,11 @@ package struct GrammarCursor: Sendable {
                 return ending.isEmpty ? .end : .forced(plan)
             }
         }
-        queue = matcher.forcedTokens(encode)[...]
+        queue = try checked(matcher.forcedTokens(encode))[...]
         if !queue.isEmpty { return .forced(queue.prefix(remaining)) }
-        if let few = matcher.fewTokens { return few.count == 1 ? .forced(few[...]) : .few(few) }
+        let tokens = try checked(matcher.tokens)
+        self.tokens = tokens
+        if let few = tokens.few { return few.count == 1 ? .forced(few[...]) : .few(few) }
         return .many
     }
 
@@ -95,46 +112,54 @@ package struct GrammarCursor: Sendable {
     ///
     /// - Parameter atLimit: whether no allowed token was found within the limits of the grammar.
     /// - Returns: false if there is nothing to add.
-    package mutating func endEarly(atLimit: Bool = false) -> Bool {
+    package mutating func endEarly(atLimit: Bool = false) throws(GrammarBusy) -> Bool {
+        plan = try shortestEnding()[...]
         isClosedAtLimit = isClosedAtLimit || atLimit
-        plan = shortestEnding()[...]
         noteShortening()
         return !plan.isEmpty
     }
 
     private mutating func noteShortening() { shortenedAt = shortenedAt ?? byteCount }
 
-    private mutating func shortestEnding() -> [Int32] {
+    private mutating func shortestEnding() throws(GrammarBusy) -> [Int32] {
         if let ending { return ending }
-        let (tokens, isFinal) = matcher.shortestEnding
+        let (tokens, isFinal) = try checked(matcher.shortestEnding)
         if isFinal { ending = tokens }
         return tokens
     }
 
     /// Whether the shortest ending may not fit after the next token.
-    private func isTight(_ remaining: Int) -> Bool { remaining <= matcher.completionLength + growth }
+    private func isTight(_ remaining: Int) throws(GrammarBusy) -> Bool {
+        try remaining <= checked(matcher.completionLength) + growth
+    }
 
     /// The token to use after the model has chosen `token`: `token` itself, unless the budget requires another one.
     ///
     /// - Returns: nil if the model has to choose again without `token`.
-    package mutating func validated(_ token: Int32, remaining: Int) -> Int32? {
-        guard isTight(remaining) else { return token }
-        let ending = shortestEnding()
+    package mutating func validated(_ token: Int32, remaining: Int) throws(GrammarBusy) -> Int32? {
+        guard try isTight(remaining) else { return token }
+        let ending = try shortestEnding()
         let slack = remaining - ending.count
-        if slack <= Self.sentenceEndSlack, let close = ending.first, shouldClose(instead: token, slack: slack) {
+        if slack <= Self.sentenceEndSlack, let close = ending.first, try shouldClose(instead: token, slack: slack) {
             noteShortening()
             return close
         }
         var after = matcher
         if grammarEnds(token) { return token }
-        guard after.advance(token: token) else { return nil }
-        if after.completionLength < remaining || after.shortestTokens.count < remaining { return token }
+        guard try checked(after.advance(token: token)) else { return nil }
+        let fits = after.completionLength < remaining || after.shortestTokens.count < remaining
+        if try checked(fits) { return token }
         noteShortening()
         return nil
     }
 
     /// The first token of the shortest ending, which always fits into the budget.
-    package var closingToken: Int32? { (ending ?? matcher.shortestTokens).first }
+    package var closingToken: Int32? {
+        get throws(GrammarBusy) {
+            if let ending { return ending.first }
+            return try checked(matcher.shortestTokens).first
+        }
+    }
 
     /// The number of bytes that a character lacks after another byte.
     private static func missing(_ before: Int, _ byte: UInt8) -> Int {
@@ -145,9 +170,9 @@ package struct GrammarCursor: Sendable {
     private func grammarEnds(_ token: Int32) -> Bool { matcher.grammar.vocabulary.endTokens.contains(token) }
 
     /// Whether the text, object or array should end here instead of continuing with `token`.
-    private func shouldClose(instead token: Int32, slack: Int) -> Bool {
+    private func shouldClose(instead token: Int32, slack: Int) throws(GrammarBusy) -> Bool {
         let text = matcher.grammar.vocabulary.texts[Int(token)] ?? []
-        guard let first = text.first, let ending = matcher.completion.first else { return false }
+        guard let first = text.first, let ending = try checked(matcher.completion).first else { return false }
         if cursor.isInStringValue {
             guard ending == UInt8(ascii: "\"") else { return false }
             let endsSentence = lastByte == UInt8(ascii: ".") || lastByte == UInt8(ascii: "!") || lastByte == UInt8(ascii: "?")
@@ -160,16 +185,20 @@ package struct GrammarCursor: Sendable {
         return closes && first == UInt8(ascii: ",")
     }
 
-    /// Writes one bit for each token that the model may choose.
-    package func fillMask(_ words: UnsafeMutableBufferPointer<UInt32>) { matcher.fillMask(words) }
+    /// Writes one bit for each token that the model may choose, after ``next(remaining:)``.
+    package func fillMask(_ words: UnsafeMutableBufferPointer<UInt32>) throws(GrammarBusy) {
+        if let tokens { tokens.fill(words) } else { try checked(matcher.tokens).fill(words) }
+    }
 
     // MARK: - Reading
 
     /// Reads a token. Returns false if the token cannot follow, which never happens with a token that this decoder
     /// returned.
-    package mutating func accept(_ token: Int32) -> Bool {
-        guard matcher.advance(token: token) else { return false }
-        ending = nil
+    package mutating func accept(_ token: Int32) throws(GrammarBusy) -> Bool {
+        var after = matcher
+        guard try checked(after.advance(token: token)) else { return false }
+        matcher = after
+        (ending, tokens) = (nil, nil)
         if plan.first == token { plan.removeFirst() } else { plan = [] }
         if queue.first == token { queue.removeFirst() } else { queue = [] }
         for byte in matcher.grammar.vocabulary.texts[Int(token)] ?? [] {

@@ -5,6 +5,8 @@ package struct GrammarMatcher: @unchecked Sendable {
     package let grammar: Grammar
     let table: MaskTable
     private var config: ConfigID
+    /// Limits the work of the next calls; nil if nothing does.
+    var work: GrammarWork?
 
     init(grammar: Grammar, table: MaskTable, config: ConfigID) {
         self.grammar = grammar
@@ -12,12 +14,14 @@ package struct GrammarMatcher: @unchecked Sendable {
         self.config = config
     }
 
+    private func withTable<Result>(_ body: () -> Result) -> Result { grammar.withLock(table, work, body) }
+
     /// Whether the text read so far is a complete document.
-    package var isComplete: Bool { grammar.withLock(table) { table.automaton.isComplete(config) } }
+    package var isComplete: Bool { withTable { table.automaton.isComplete(config) } }
 
     /// Reads bytes. Returns false and leaves the position unchanged if they cannot follow.
     package mutating func advance(_ bytes: some Sequence<UInt8>) -> Bool {
-        let next = grammar.withLock(table) { () -> ConfigID in
+        let next = withTable { () -> ConfigID in
             var next = config
             for byte in bytes where next != Automaton.dead { next = table.automaton.step(next, byte) }
             return next
@@ -38,16 +42,16 @@ package struct GrammarMatcher: @unchecked Sendable {
     /// Writes one bit for each token that may come next: token `i` is bit `i & 31` of word `i >> 5`. `words` must have
     /// ``TokenVocabulary/maskWords`` elements.
     package func fillMask(_ words: UnsafeMutableBufferPointer<UInt32>) {
-        grammar.withLock(table) { table.mask(config).fill(words) }
+        tokens.fill(words)
     }
 
     // MARK: - Endings
 
     /// The shortest text that completes the document.
-    package var completion: [UInt8] { grammar.withLock(table) { table.automaton.completion(config) } }
+    package var completion: [UInt8] { withTable { table.automaton.completion(config) } }
 
     /// Number of bytes of the shortest ending.
-    package var completionLength: Int { grammar.withLock(table) { table.automaton.completionLength(config) } }
+    package var completionLength: Int { withTable { table.automaton.completionLength(config) } }
 
     /// The shortest ending in the minimum number of tokens; empty if the document is complete, or if no tokens can
     /// express the ending.
@@ -55,7 +59,7 @@ package struct GrammarMatcher: @unchecked Sendable {
 
     /// ``shortestTokens``, and whether they are final: at a limit of this call, a part of the ending may be missing.
     var shortestEnding: (tokens: [Int32], isFinal: Bool) {
-        let (bytes, isFinal) = grammar.withLock(table) {
+        let (bytes, isFinal) = withTable {
             (table.automaton.completion(config), !table.automaton.regexes.isFull)
         }
         return (grammar.vocabulary.fewestTokens(bytes), isFinal)
@@ -63,29 +67,24 @@ package struct GrammarMatcher: @unchecked Sendable {
 
     /// Whether the document is complete and nothing can follow.
     package var isAtEnd: Bool {
-        grammar.withLock(table) { table.automaton.isComplete(config) && table.automaton.alive(config).isEmpty }
+        withTable { table.automaton.isComplete(config) && table.automaton.alive(config).isEmpty }
     }
 
     /// Whether the grammar's tables are so large that the document should end.
-    var isNearlyFull: Bool { grammar.withLock(table) { table.automaton.regexes.isNearlyFull } }
+    var isNearlyFull: Bool { withTable { table.automaton.regexes.isNearlyFull } }
 
     /// Maximum number of bytes by which one token can lengthen the shortest ending.
     var maximumGrowth: Int { table.automaton.program.maximumGrowth }
 
     // MARK: - Forced text
 
-    /// The tokens that may come next, if there are only few; nil otherwise.
-    var fewTokens: [Int32]? {
-        grammar.withLock(table) {
-            let mask = table.mask(config)
-            return mask.dense == nil && mask.list.count <= TokenMask.few ? mask.list : nil
-        }
-    }
+    /// The tokens that may come next.
+    var tokens: TokenMask { withTable { table.mask(config) } }
 
     /// The tokens of the text that must follow, as the tokenizer encodes it, up to the first token that depends on the text
     /// after it.
     func forcedTokens(_ encode: ([UInt8]) -> [Int32]) -> [Int32] {
-        let known: [Int32]? = grammar.withLock(table) {
+        let known: [Int32]? = withTable {
             if table.automaton.isComplete(config) || table.automaton.alive(config).single == nil { return [] }
             return table.forced[config]
         }
@@ -108,7 +107,7 @@ package struct GrammarMatcher: @unchecked Sendable {
             result.append(token)
             rest = rest.dropFirst(text.count)
         }
-        if isFinal { grammar.withLock(table) { table.setForced(result, config) } }
+        if isFinal { withTable { table.setForced(result, config) } }
         return result
     }
 
@@ -117,7 +116,7 @@ package struct GrammarMatcher: @unchecked Sendable {
     /// The bytes that must follow, one example of each kind of text that may come after them, and whether this is final: at a
     /// limit of this call, the bytes end early.
     var forcedBytes: (bytes: [UInt8], next: [[UInt8]], isFinal: Bool) {
-        grammar.withLock(table) {
+        withTable {
             let automaton = table.automaton
             var bytes: [UInt8] = []
             var current = config

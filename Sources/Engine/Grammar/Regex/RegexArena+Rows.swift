@@ -6,7 +6,8 @@ extension RegexArena {
     /// The derivatives for all 256 bytes, computed from the rows of the parts. They can include dead states.
     func rawRow(_ id: RegexID) -> UnsafeMutablePointer<RegexID> {
         if let row = rows[Int(id)] { return row }
-        if depth == Self.recursionDepth, !isFull {
+        if isFull { return blank }
+        if depth == Self.recursionDepth {
             // The innermost parts first, so that the recursion fits a small stack.
             forEachPart(of: id, isKnown: { self.rows[Int($0)] != nil }) { _ = self.rawRow($0) }
         }

@@ -106,6 +106,12 @@ final class RegexArena {
         borrowed = other.isPruned
     }
 
+    /// A row without targets, in place of those that are not computed beyond the limits.
+    let blank: UnsafeMutablePointer<RegexID> = {
+        let row = UnsafeMutablePointer<RegexID>.allocate(capacity: 256)
+        row.initialize(repeating: empty, count: 256)
+        return row
+    }()
     /// Whether each row is owned by the template.
     private var borrowed: [Bool] = []
     var unfinished: [UnsafeMutablePointer<RegexID>] = []
@@ -131,6 +137,7 @@ final class RegexArena {
     }
 
     deinit {
+        blank.deallocate()
         for row in unfinished { row.deallocate() }
         for (id, row) in rows.enumerated() where id >= borrowed.count || !borrowed[id] { row?.deallocate() }
     }
@@ -153,11 +160,15 @@ final class RegexArena {
     /// Sets the amount of work that the following operations may use; after that, languages cannot be extended any
     /// more. One unit is about the cost of the smallest row. Counting work instead of time gives the same result on
     /// every machine.
-    func setFuel(_ amount: Int) { fuel = amount }
-    @exclusivity(unchecked) private(set) var fuel = Int.max
+    func setFuel(_ amount: Int) { fuel = amount * Self.unit }
+    /// What is left of the fuel, in parts of a unit.
+    @exclusivity(unchecked) var fuel = Int.max
     var isOutOfFuel: Bool { fuel < 0 }
+    /// The number of parts of a unit of work.
+    static let unit = 16
 
-    func spend(_ work: Int) { fuel -= work }
+    func spend(_ work: Int) { fuel -= work * Self.unit }
+    func spend(parts: Int) { fuel -= parts }
 
     /// The current recursion depth, and whether it exceeded the maximum: a language that is nested too deeply would
     /// overflow the stack.

@@ -91,6 +91,7 @@ extension MaskTable {
     /// Removes the tokens that exceed a maximum number of characters.
     private func limited(_ mask: LanguageMask, _ maximum: Int32, _ language: RegexID) -> LanguageMask {
         var result = mask
+        automaton.regexes.spend(parts: (mask.needs.count + mask.exitNeeds.count) / 8)
         (result.needs, result.exitNeeds) = ([], [])
         let removed = mask.needs.prefix { $0.most > maximum }.filter {
             $0.least > maximum || !reaches(language, vocabulary.texts[Int($0.id)] ?? [])
@@ -120,6 +121,7 @@ extension MaskTable {
 
     private func reaches(_ language: RegexID, _ bytes: [UInt8]) -> Bool {
         var state = language
+        automaton.regexes.spend(parts: 1 + bytes.count / 4)
         for byte in bytes {
             guard let row = automaton.regexes.liveRow(state) else { return false }
             state = row[Int(byte)]
@@ -143,6 +145,7 @@ extension MaskTable {
             guard node > 0 else { continue }
             removed += trie.tokens[Int(trie.nodes[node].firstToken)..<trie.lastToken(below: node)]
         }
+        automaton.regexes.spend(parts: words.count + vocabulary.freeText.closingWithEscape.count * 4)
         // The same texts can also be written with escapes.
         for token in vocabulary.freeText.closingWithEscape {
             let body = (vocabulary.texts[Int(token)] ?? [])

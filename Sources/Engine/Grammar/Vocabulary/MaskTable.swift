@@ -6,11 +6,14 @@ struct TokenMask {
     var dense: [UInt32]?
     /// Tokens to remove from `dense`.
     var removed: [Int32] = []
-    /// Additional allowed tokens. Sorted and without duplicates if `dense` is nil and there are at most ``few``.
+    /// Additional allowed tokens. Sorted and without duplicates if `dense` is nil and there are at most 64.
     var list: [Int32]
 
     /// Maximum number of tokens that counts as few.
-    static let few = 64
+    private static let maximumFew = 64
+
+    /// All tokens, if there are only few; nil otherwise.
+    var few: [Int32]? { dense == nil && list.count <= Self.maximumFew ? list : nil }
 
     /// Writes the bits of all tokens: token `i` is bit `i & 31` of word `i >> 5`.
     func fill(_ words: UnsafeMutableBufferPointer<UInt32>) {
@@ -106,7 +109,7 @@ final class MaskTable {
     func mask(_ config: ConfigID) -> TokenMask {
         if let known = masks[config] { return known }
         var mask = compute(config)
-        if mask.dense == nil, mask.list.count <= TokenMask.few { mask.list = Array(Set(mask.list)).sorted() }
+        if mask.few != nil { mask.list = Array(Set(mask.list)).sorted() }
         // Do not cache a result that was computed after a limit was reached: it may only be due to the fuel of this
         // call.
         if automaton.regexes.isFull { return mask }
@@ -150,6 +153,7 @@ final class MaskTable {
     /// Adds the tokens of a dense mask, except those in `removed`.
     private func merge(_ dense: [UInt32], without removed: some Collection<Int32> = [], into mask: inout TokenMask) {
         work += dense.count / 16
+        automaton.regexes.spend(parts: dense.count / 256)
         guard var own = mask.dense else {
             mask.dense = dense
             mask.removed = Array(removed)
@@ -191,6 +195,8 @@ final class MaskTable {
                 }
             }
         }
+        // At a limit, not all tokens that can be refused were found.
+        if automaton.regexes.isFull { return }
         if let dense = own.dense { merge(dense, without: own.removed + refused, into: &mask) }
         if refused.isEmpty {
             mask.list += own.list
@@ -205,6 +211,7 @@ final class MaskTable {
         if let known = tokensByLastByte[byte] { return known }
         let tokens = vocabulary.texts.indices.filter { vocabulary.texts[$0]?.last == byte }
         let longest = tokens.map { vocabulary.texts[$0]?.count ?? 0 }.max() ?? 0
+        automaton.regexes.spend(parts: vocabulary.texts.count / 16)
         let result = (tokens.map { Int32($0) }, longest)
         tokensByLastByte[byte] = result
         return result
@@ -225,6 +232,7 @@ final class MaskTable {
     private func leavingTokens(_ config: ConfigID, _ inner: ConfigID) -> [Int32] {
         let key = UInt64(UInt32(bitPattern: config)) << 32 | UInt64(UInt32(bitPattern: inner))
         if let known = leaving[key] { return known }
+        automaton.regexes.spend(parts: vocabulary.maskWords / 64)
         var own = [UInt32](repeating: 0, count: vocabulary.maskWords)
         own.withUnsafeMutableBufferPointer { self.mask(config).fill($0) }
         var inside = [UInt32](repeating: 0, count: vocabulary.maskWords)
@@ -243,8 +251,9 @@ final class MaskTable {
 
     /// Adds the tokens at and below a node. `config` is the configuration after the node's bytes.
     private func visit(_ node: Int, _ config: ConfigID, _ list: inout [Int32]) {
-        guard config != Automaton.dead else { return }
+        guard config != Automaton.dead, !automaton.regexes.isOutOfFuel else { return }
         work += 1
+        automaton.regexes.spend(parts: 1)
         for index in trie.tokens(at: node) { list.append(trie.tokens[index]) }
         if trie.hasChildren(node) { visitChildren(of: node, config, &list) }
     }
@@ -318,6 +327,7 @@ final class MaskTable {
 
     private func addFree(_ free: Free, _ continuation: Continuation, to mask: inout TokenMask) {
         let table = vocabulary.freeText
+        automaton.regexes.spend(parts: table.closing.count / 64)
         let hasNoLimits = free.minimum == 0 && free.maximum.map { $0 >= Int(table.maximumCount) } ?? true
         func allows(_ entry: FreeTextTable.Entry) -> Bool {
             Int(entry.characters) >= free.minimum && (free.maximum.map { Int(entry.characters) <= $0 } ?? true)
@@ -364,6 +374,7 @@ final class MaskTable {
     }
 
     private func configuration(after bytes: [UInt8], from config: ConfigID) -> ConfigID {
+        automaton.regexes.spend(parts: 1 + bytes.count / 4)
         var config = config
         for byte in bytes where config != Automaton.dead { config = automaton.step(config, byte) }
         return config
@@ -376,6 +387,8 @@ final class MaskTable {
         _ first: Int, _ end: Int, _ config: ConfigID, _ table: FreeTextTable, _ allows: (FreeTextTable.Entry) -> Bool,
         _ list: inout [Int32]
     ) {
+        if automaton.regexes.isOutOfFuel { return }
+        automaton.regexes.spend(parts: 1)
         let alive = automaton.alive(config)
         var index = first
         while index < end {

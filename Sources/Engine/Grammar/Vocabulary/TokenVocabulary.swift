@@ -56,7 +56,7 @@ package final class TokenVocabulary: Sendable {
     package var maskWords: Int { (texts.count + 31) / 32 }
 
     /// The shortest sequence of tokens whose texts together are `bytes`; empty if there is none.
-    func fewestTokens(_ bytes: [UInt8]) -> [Int32] {
+    package func fewestTokens(_ bytes: [UInt8]) -> [Int32] {
         // Dynamic programming from the end: the minimum number of tokens for each suffix, and its first token.
         var best = [(count: Int, token: Int32, length: Int)](repeating: (Int.max, -1, 0), count: bytes.count + 1)
         best[bytes.count].count = 0

@@ -50,6 +50,8 @@ struct VocabularyWalk {
     /// In a subtree with at most so many nodes, visiting all of them is faster than asking at each of them whether all tokens
     /// below it are allowed.
     private static let smallSubtree = 16
+    /// The work of visiting so many nodes.
+    private static let partsPer1024 = 128
     private static let beyondASCII = ByteClasses.mask(0x80)
 
     private let regexes: RegexArena
@@ -116,6 +118,14 @@ struct VocabularyWalk {
         firstAllowed = Int(nodes[first].firstToken)
         while node < last {
             visited += 1
+            if visited & 1023 == 0 {
+                regexes.spend(parts: Self.partsPer1024)
+                if regexes.isOutOfFuel {
+                    // What was not visited is not allowed.
+                    skip(from: node, to: last)
+                    break
+                }
+            }
             let at = nodes + node
             let (depth, byte, after) = (Int(at.pointee.depth), at.pointee.byte, Int(at.pointee.end))
             let isLeaf = after == node + 1

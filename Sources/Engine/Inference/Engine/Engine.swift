@@ -26,8 +26,6 @@ final class Engine {
     private var states: [RowState] = []
     private var stateJobs: [Job] = []
 
-    private let maskWorker = MaskWorker()
-
     /// - Parameter identity: identifies the contents of the model among those whose sequences are in the same memory.
     init(
         model: any TokenModel, memory: PoolMemory, identity: UInt64 = 0,
@@ -304,14 +302,12 @@ final class Engine {
             parts.append(PassPart(job.current, chunk.count, of: job.input))
             tokens.append(contentsOf: job.tokens[job.processed..<job.processed + chunk.count])
             if job.isInPrompt { telemetry.notePrompt(tokens: chunk.count) }
-            maskWorker.add(job.work)
             guard job.isInPrompt, job.remaining == chunk.count else { continue }
             for layer in job.work.stateLayers {
                 states.append(RowState(layer: layer, row: tokens.count - 1))
                 stateJobs.append(job)
             }
         }
-        maskWorker.start()
         do {
             try tokens.withUnsafeBufferPointer { tokens in
                 // A pass stops within a layer if nobody waits for its result any more.
@@ -320,10 +316,8 @@ final class Engine {
                 }
             }
         } catch {
-            maskWorker.wait()
             return  // the next step ends the cancelled jobs
         }
-        maskWorker.wait()
         passes += 1
         processedTokens += tokens.count
         telemetry.notePass(tokens: tokens.count)

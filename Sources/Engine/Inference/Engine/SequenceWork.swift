@@ -61,10 +61,6 @@ protocol SequenceWork: AnyObject {
     /// Takes the residual stream after the last layer, `[rows][width]`, of tokens that were processed, from a position of the sequence
     /// or branch on. Called before their logits are taken.
     func takeHidden(_ hidden: UnsafePointer<Float>, rows: Int, position: Int)
-    /// Whether ``prepare()`` has anything to do.
-    var canPrepare: Bool { get }
-    /// Work that needs no logits. It runs on another thread while the model processes the tokens that `next` named.
-    func prepare()
 }
 
 extension SequenceWork {
@@ -78,8 +74,6 @@ extension SequenceWork {
     func takeState(_ state: [Float], layer: Int) {}
     var wantsHiddenRows: Bool { false }
     func takeHidden(_ hidden: UnsafePointer<Float>, rows: Int, position: Int) {}
-    var canPrepare: Bool { false }
-    func prepare() {}
 }
 
 /// The times of a response, for its usage.

@@ -9,7 +9,7 @@ final class ChoiceWriter: PhaseWriter {
         self.topScores = topScores
     }
 
-    func next(generated: Int) -> PhaseNeed {
+    func next(generated: Int, _ sampler: Sampler) -> PhaseNeed {
         let open = following
         if open.isEmpty { return .end(PhaseEnd(reason: .endOfTurn)) }
         if open.count == 1 {
@@ -19,7 +19,7 @@ final class ChoiceWriter: PhaseWriter {
         return topScores == nil ? .candidates(open) : .logits(proposals: 0)
     }
 
-    func take(_ logits: HostLogits, generated: Int, _ sampler: inout Sampler) throws -> PhaseStep {
+    func take(_ logits: HostLogits, generated: Int, _ sampler: Sampler) throws -> PhaseStep {
         let open = following
         // After the prompt there is nothing to choose yet if all options begin in the same way.
         guard open.count > 1 else { return .nothing }

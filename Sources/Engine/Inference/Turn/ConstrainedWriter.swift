@@ -1,6 +1,10 @@
 internal import Grammar
 
 /// Writes text that conforms to a grammar.
+///
+/// What the grammar allows next usually takes microseconds. It never holds up the other sequences of a pass: a step of the grammar that takes
+/// more than ``workInPass`` is repeated on another thread, while the model computes. If it is not there when the logits are, they are kept,
+/// and the sequence waits alone.
 final class ConstrainedWriter: PhaseWriter {
     /// What is the same for all constrained phases of a turn.
     struct Settings {
@@ -16,7 +20,11 @@ final class ConstrainedWriter: PhaseWriter {
         var stopTokens: Set<TokenID>
     }
 
+    /// The work that a step of the grammar may do while other sequences wait, in units of about half a microsecond.
+    private static let workInPass = 2_000
+
     private let settings: Settings
+    private let grammar: Grammar
     /// The number of tokens for which there is room.
     private let limit: Int
     /// The maximum number of tokens of the phase.
@@ -32,6 +40,12 @@ final class ConstrainedWriter: PhaseWriter {
     private let hasRoom: Bool
     /// Whether nothing had to be added to close it.
     private var isOver = false
+    /// The step, while another thread computes it: nobody else uses the grammar then.
+    private var pendingStep: Pending<GrammarCursor.Step>?
+    /// The choice from logits that were kept, while another thread makes it.
+    private var pendingChoice: Pending<PhaseStep>?
+    /// Logits that wait for the step.
+    private var keptLogits: [Float]?
 
     /// A value whose shortest ending has more tokens than this must go on: its schema asks for more elements.
     private static let maximumEnding = 16
@@ -48,16 +62,39 @@ final class ConstrainedWriter: PhaseWriter {
         maximumTokens = phase.maximumTokens
         limit = min(phase.maximumTokens ?? .max, room)
         loops = phase.detectsLoops ? LoopDetector() : nil
+        self.grammar = grammar
         cursor = GrammarCursor(grammar, encode: settings.encode)
-        let needed = cursor.minimumTokenCount
+        let needed = grammar.minimumTokenCount
         hasRoom = needed <= limit
         if !hasRoom, !settings.endsAtLimit { throw failure(needed, max(0, limit)) }
         self.chooser = chooser ?? TokenChooser(vocabulary: grammar.vocabulary, count: settings.logitCount)
-        self.chooser.reset()
     }
 
-    func next(generated: Int) throws -> PhaseNeed {
-        let next = nextStep(generated)
+    // MARK: - Steps
+
+    func next(generated: Int, _ sampler: Sampler) throws -> PhaseNeed {
+        if let pendingChoice {
+            guard let choice = try pendingChoice.value else { return .nothing }
+            self.pendingChoice = nil
+            return .step(choice)
+        }
+        if let pendingStep {
+            guard var logits = keptLogits, let step = try pendingStep.value else { return .nothing }
+            self.step = step
+            (self.pendingStep, keptLogits) = (nil, nil)
+            return .step(try logits.withUnsafeMutableBufferPointer { try take($0, generated: generated, sampler) })
+        }
+        do {
+            return try grammar.attempt(cursor.work, upTo: Self.workInPass) { try need(generated) }
+        } catch is GrammarBusy {
+            let writer = Exclusive(self)
+            pendingStep = Pending(onAnotherThread: { try writer.value.nextStep(generated) })
+            return .logits(proposals: 0)
+        }
+    }
+
+    private func need(_ generated: Int) throws -> PhaseNeed {
+        let next = try nextStep(generated)
         step = nil
         switch next {
         case .end: return .end(ended)
@@ -71,30 +108,73 @@ final class ConstrainedWriter: PhaseWriter {
         }
     }
 
-    func take(_ logits: HostLogits, generated: Int, _ sampler: inout Sampler) throws -> PhaseStep {
+    func take(_ logits: HostLogits, generated: Int, _ sampler: Sampler) throws -> PhaseStep {
+        if let pendingStep {
+            guard let step = try pendingStep.value else {
+                keptLogits = Array(logits)
+                return .nothing
+            }
+            self.step = step
+            self.pendingStep = nil
+        }
+        let random = sampler.random
+        do {
+            return try grammar.attempt(cursor.work, upTo: Self.workInPass) { try choose(logits, generated, sampler) }
+        } catch is GrammarBusy {
+            sampler.random = random
+            let parts = Exclusive((writer: self, sampler: sampler, logits: Array(logits)))
+            pendingChoice = Pending(onAnotherThread: {
+                var logits = parts.value.logits
+                return try logits.withUnsafeMutableBufferPointer {
+                    try parts.value.writer.choose($0, generated, parts.value.sampler)
+                }
+            })
+            return .nothing
+        }
+    }
+
+    private func choose(_ logits: HostLogits, _ generated: Int, _ sampler: Sampler) throws -> PhaseStep {
         let score = RowScores(logits, top: settings.topScores)
         while true {
-            let step = self.step ?? nextStep(generated)
-            self.step = nil
+            let step = try self.step ?? nextStep(generated)
             switch step {
             case .end: return .end(ended)
             case .forced(let forced): return .forced(try accept(forced, generated))
             case .few, .many:
                 let remaining = limit - generated
-                if let token = chooser.choose(step, &cursor, &sampler, logits, remaining: remaining) {
+                if let token = try chooser.choose(step, &cursor, sampler, logits, remaining: remaining) {
                     if settings.stopTokens.contains(token) { return .stop(ended) }
                     try accept(token, generated + 1)
+                    if case .many = step, chooser.isWord(token) { sampler.remember(token) }
                     return .token(token, score?.score(of: token))
                 }
                 // Finite logits without an allowed token: the grammar has reached its limits.
                 guard logits.contains(where: \.isFinite) else { throw GenerationFailure.unusableLogits }
-                guard cursor.endEarly(atLimit: true) else { throw GenerationFailure.grammarTooComplex }
+                guard try cursor.endEarly(atLimit: true) else { throw GenerationFailure.grammarTooComplex }
+                self.step = nil
             }
         }
     }
 
-    private func nextStep(_ generated: Int) -> GrammarCursor.Step {
-        isOver || !hasRoom || generated >= limit ? .end : cursor.next(remaining: limit - generated)
+    var isWaiting: Bool {
+        if let pendingChoice { return !pendingChoice.isReady }
+        return keptLogits != nil && pendingStep?.isReady == false
+    }
+
+    func whenReady(_ body: @escaping @Sendable () -> Void) {
+        if let pendingChoice { return pendingChoice.whenReady(body) }
+        if let pendingStep { pendingStep.whenReady(body) } else { body() }
+    }
+
+    /// What another thread uses while the engine leaves it alone.
+    private struct Exclusive<Value>: @unchecked Sendable {
+        let value: Value
+        init(_ value: Value) { self.value = value }
+    }
+
+    private func nextStep(_ generated: Int) throws -> GrammarCursor.Step {
+        if isOver || !hasRoom || generated >= limit { return .end }
+        return try cursor.next(remaining: limit - generated)
     }
 
     /// Why the text ends: it is complete, or it was closed because it was endless or because there was no room for what the model
@@ -113,11 +193,15 @@ final class ConstrainedWriter: PhaseWriter {
         return PhaseEnd(reason: reason, shortenedAt: cursor.shortenedAt)
     }
 
-    /// Reads the forced tokens that come next.
+    /// Reads the forced tokens that come next, as far as the work of the step allows.
     private func accept(_ forced: ArraySlice<TokenID>, _ generated: Int) throws -> ArraySlice<TokenID> {
         let tokens = settings.batchesForcedTokens ? forced : forced.prefix(1)
         for (index, token) in zip(tokens.indices, tokens) {
-            if try accept(token, generated + index - tokens.startIndex + 1) { return tokens[...index] }
+            do {
+                if try accept(token, generated + index - tokens.startIndex + 1) { return tokens[...index] }
+            } catch is GrammarBusy where index > tokens.startIndex {
+                return tokens[..<index]
+            }
         }
         return tokens
     }
@@ -126,16 +210,18 @@ final class ConstrainedWriter: PhaseWriter {
     ///
     /// - Returns: whether the value is closed after it, because it repeats itself endlessly: nothing of what was written changes.
     @discardableResult private func accept(_ token: TokenID, _ generated: Int) throws -> Bool {
-        guard cursor.accept(token) else { throw GenerationFailure.grammarTooComplex }
+        guard try cursor.accept(token) else { throw GenerationFailure.grammarTooComplex }
+        step = nil
         guard loops?.append(token) == true, (maximumTokens ?? .max) - generated > LoopDetector.nearLimit,
-            !cursor.isInsideCharacter, cursor.minimumTokenCount <= Self.maximumEnding
+            !cursor.isInsideCharacter
         else { return false }
-        endedLoop = true
-        loops = nil
-        isOver = !cursor.endEarly()
-        return true
+        // Once in a text.
+        return try cursor.work.withoutLimit {
+            guard try cursor.minimumTokenCount <= Self.maximumEnding else { return false }
+            endedLoop = true
+            loops = nil
+            isOver = try !cursor.endEarly()
+            return true
+        }
     }
-
-    var canPrepare: Bool { if case .many? = step { !chooser.isPrepared } else { false } }
-    func prepare() { chooser.prepareMask(&cursor) }
 }

@@ -14,9 +14,9 @@ final class FreeWriter: PhaseWriter {
 
     private var limit: Int { phase.maximumTokens ?? .max }
 
-    func next(generated: Int) -> PhaseNeed { .logits(proposals: limit - generated - 1) }
+    func next(generated: Int, _ sampler: Sampler) -> PhaseNeed { .logits(proposals: limit - generated - 1) }
 
-    func take(_ logits: HostLogits, generated: Int, _ sampler: inout Sampler) throws -> PhaseStep {
+    func take(_ logits: HostLogits, generated: Int, _ sampler: Sampler) throws -> PhaseStep {
         if limit <= 0 { return .end(PhaseEnd(reason: .maximumTokens)) }
         let score = RowScores(logits, top: topScores)
         for token in phase.bannedTokens { logits[Int(token)] = -.infinity }

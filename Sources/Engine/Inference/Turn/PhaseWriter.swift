@@ -6,13 +6,17 @@ enum PhaseNeed {
     case candidates([TokenID])
     /// Nothing: these tokens come next, whatever the logits are.
     case forced(ArraySlice<TokenID>)
+    /// Nothing: this has become of logits that were taken before.
+    case step(PhaseStep)
+    /// Nothing, as long as the writer waits.
+    case nothing
     /// Nothing: the phase has ended.
     case end(PhaseEnd)
 }
 
 /// What a ``PhaseWriter`` made of a row of logits.
-enum PhaseStep {
-    /// The row is of no use.
+enum PhaseStep: Sendable {
+    /// The row is of no use, or the writer keeps it until it can choose.
     case nothing
     /// The model has chosen this token.
     case token(TokenID, TokenScore?)
@@ -28,19 +32,19 @@ enum PhaseStep {
 ///
 /// - Note: `generated` is the number of tokens that the phase has so far.
 protocol PhaseWriter: AnyObject {
-    func next(generated: Int) throws -> PhaseNeed
+    func next(generated: Int, _ sampler: Sampler) throws -> PhaseNeed
     /// - Parameter logits: `[vocabulary]`; may be overwritten. After a need of candidates, all others are meaningless.
-    func take(_ logits: HostLogits, generated: Int, _ sampler: inout Sampler) throws -> PhaseStep
+    func take(_ logits: HostLogits, generated: Int, _ sampler: Sampler) throws -> PhaseStep
     /// Whether the phase ends after a token that ``take(_:generated:_:)`` has chosen; `generated` includes it.
     func end(after token: TokenID, generated: Int) -> PhaseEnd?
-    /// Whether ``prepare()`` has anything to do.
-    var canPrepare: Bool { get }
-    /// Computes the mask of the next token, on another thread, while the model computes its logits.
-    func prepare()
+    /// Whether it has taken logits and waits for another thread before it can choose.
+    var isWaiting: Bool { get }
+    /// Calls `body` once it does not wait any longer: now, or on another thread.
+    func whenReady(_ body: @escaping @Sendable () -> Void)
 }
 
 extension PhaseWriter {
     func end(after token: TokenID, generated: Int) -> PhaseEnd? { nil }
-    var canPrepare: Bool { false }
-    func prepare() {}
+    var isWaiting: Bool { false }
+    func whenReady(_ body: @escaping @Sendable () -> Void) { body() }
 }

@@ -1,9 +1,10 @@
 internal import Foundation
 
 /// Samples tokens according to ``SamplingSettings``. Sorts only the tokens that can be drawn, not the whole vocabulary.
-struct Sampler {
+final class Sampler {
     private let settings: SamplingSettings
-    private var random: SplitMix64
+    /// The state of the random numbers; who draws again sets it back.
+    var random: SplitMix64
     private var candidates: [Candidate] = []
     /// The tokens of the response, for the penalties; empty if there are none.
     private var past: [TokenID] = []
@@ -29,7 +30,7 @@ struct Sampler {
     ///
     /// - Parameter logits: `[vocabulary]`; overwritten.
     /// - Returns: nil if the logits have no finite maximum.
-    mutating func next(_ logits: UnsafeMutableBufferPointer<Float>) -> TokenID? {
+    func next(_ logits: UnsafeMutableBufferPointer<Float>) -> TokenID? {
         penalize(logits)
         guard let token = draw(logits) else { return nil }
         remember(token)
@@ -40,7 +41,7 @@ struct Sampler {
     /// rather than the model determines such tokens.
     ///
     /// - Parameter scratch: a buffer for at least one logit per candidate; overwritten.
-    mutating func next(
+    func next(
         _ logits: UnsafeMutableBufferPointer<Float>, among candidates: [TokenID], scratch: UnsafeMutableBufferPointer<Float>
     ) -> TokenID? {
         for (index, token) in candidates.enumerated() { scratch[index] = logits[Int(token)] + bias(of: token) }
@@ -49,7 +50,7 @@ struct Sampler {
     }
 
     /// The same for candidates in ascending order, without a buffer: overwrites the logits.
-    mutating func next(_ logits: UnsafeMutableBufferPointer<Float>, among candidates: [TokenID]) -> TokenID? {
+    func next(_ logits: UnsafeMutableBufferPointer<Float>, among candidates: [TokenID]) -> TokenID? {
         // A candidate's logit is never before its place.
         for (index, token) in candidates.enumerated() { logits[index] = logits[Int(token)] + bias(of: token) }
         let few = UnsafeMutableBufferPointer(rebasing: logits[..<candidates.count])
@@ -59,7 +60,7 @@ struct Sampler {
     /// Samples the next token from those whose mask bits are set; the logits of the others are set to -∞.
     ///
     /// The token is not remembered; call ``remember(_:)`` if it should be.
-    mutating func next(_ logits: UnsafeMutableBufferPointer<Float>, mask: UnsafeBufferPointer<UInt32>) -> TokenID? {
+    func next(_ logits: UnsafeMutableBufferPointer<Float>, mask: UnsafeBufferPointer<UInt32>) -> TokenID? {
         penalize(logits)
         for (index, word) in mask.enumerated() where word != .max {
             let first = index * 32
@@ -70,7 +71,7 @@ struct Sampler {
     }
 
     /// Makes the penalties apply to a token.
-    mutating func remember(_ token: TokenID) { if settings.penalties.readsTokens { past.append(token) } }
+    func remember(_ token: TokenID) { if settings.penalties.readsTokens { past.append(token) } }
 
     private func bias(of token: TokenID) -> Float {
         settings.biases.isEmpty ? 0 : settings.biases.reduce(0) { $0 + ($1.token == token ? $1.value : 0) }
@@ -122,7 +123,7 @@ struct Sampler {
     /// Samples a token; nil if the logits have no finite maximum (a damaged model computes NaN).
     ///
     /// - Parameter logits: `[vocabulary]`; overwritten.
-    private mutating func draw(_ logits: UnsafeMutableBufferPointer<Float>) -> TokenID? {
+    private func draw(_ logits: UnsafeMutableBufferPointer<Float>) -> TokenID? {
         guard !logits.isEmpty else { return nil }
         let best = TokenID(logits.indexOfMaximum)
         let maximum = logits[Int(best)]
@@ -191,7 +192,7 @@ struct Sampler {
     private static let block = 1024
 
     /// Collects the tokens that top-k and top-p keep, most probable first; of equal probabilities, the lower id first.
-    private mutating func keepPlausible(_ weights: UnsafeBufferPointer<Float>, total: Float) {
+    private func keepPlausible(_ weights: UnsafeBufferPointer<Float>, total: Float) {
         let limit = settings.topK ?? weights.count
         let mass = settings.topP.map { Float($0) * total } ?? .infinity
         // Weights are relative to the most probable token.
@@ -211,7 +212,7 @@ struct Sampler {
     }
 
     /// Keeps the first candidates in order, up to a number or a sum of weights: a heap sort in place that ends there.
-    private mutating func sortCandidates(limit: Int, mass: Float) {
+    private func sortCandidates(limit: Int, mass: Float) {
         let count = candidates.count
         let kept = candidates.withUnsafeMutableBufferPointer { heap in
             func siftDown(_ start: Int, _ size: Int) {

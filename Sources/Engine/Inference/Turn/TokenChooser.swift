@@ -5,8 +5,6 @@ final class TokenChooser {
     private let vocabulary: TokenVocabulary
     private var mask: [UInt32]
     private var scratch: [Float]
-    /// Whether the mask is that of the next step.
-    private(set) var isPrepared = false
     /// The number of samples before the chooser falls back to the shortest completion.
     private static let attempts = 24
 
@@ -17,29 +15,21 @@ final class TokenChooser {
         scratch = [Float](repeating: 0, count: count)
     }
 
-    /// Begins another text.
-    func reset() { isPrepared = false }
-
-    /// Computes the mask of the next step before its logits are known.
-    func prepareMask(_ decoder: inout GrammarCursor) {
-        mask.withUnsafeMutableBufferPointer { decoder.fillMask($0) }
-        isPrepared = true
-    }
-
-    /// Returns the next token; nil if no token can be drawn.
+    /// Returns the next token; nil if no token can be drawn. Does not change the logits.
+    ///
+    /// - Throws: ``GrammarBusy``. With the same random numbers, another call makes the same choice.
     func choose(
-        _ step: GrammarCursor.Step, _ decoder: inout GrammarCursor, _ sampler: inout Sampler,
+        _ step: GrammarCursor.Step, _ decoder: inout GrammarCursor, _ sampler: Sampler,
         _ logits: UnsafeMutableBufferPointer<Float>, remaining: Int
-    ) -> TokenID? {
+    ) throws(GrammarBusy) -> TokenID? {
         var banned: [TokenID] = []
-        if case .many = step, !isPrepared { prepareMask(&decoder) }
-        isPrepared = false
+        if case .many = step { try fillMask(decoder) }
         while banned.count < Self.attempts {
             var drawn: TokenID?
             switch step {
             case .few(let few):
                 let left = banned.isEmpty ? few : few.filter { !banned.contains($0) }
-                if left.isEmpty { return decoder.closingToken }
+                if left.isEmpty { return try decoder.closingToken }
                 drawn = scratch.withUnsafeMutableBufferPointer {
                     sampler.next(logits, among: left, scratch: $0)
                 }
@@ -53,18 +43,23 @@ final class TokenChooser {
                 }
             }
             guard let token = drawn else { return nil }
-            if let settled = decoder.validated(token, remaining: remaining) {
-                if case .many = step, isWord(settled) { sampler.remember(settled) }
-                return settled
-            }
+            if let settled = try decoder.validated(token, remaining: remaining) { return settled }
             banned.append(token)
             if vocabulary.texts.indices.contains(Int(token)) { mask[Int(token) >> 5] &= ~(1 << UInt32(token & 31)) }
         }
-        return decoder.closingToken
+        return try decoder.closingToken
+    }
+
+    private func fillMask(_ decoder: GrammarCursor) throws(GrammarBusy) {
+        // The closure cannot pass a typed error on.
+        let result = mask.withUnsafeMutableBufferPointer { words in
+            Result { () throws(GrammarBusy) in try decoder.fillMask(words) }
+        }
+        try result.get()
     }
 
     /// Whether a token contains letters, rather than only punctuation, digits or white space of the document's syntax.
-    private func isWord(_ token: TokenID) -> Bool {
+    func isWord(_ token: TokenID) -> Bool {
         guard vocabulary.texts.indices.contains(Int(token)), let text = vocabulary.texts[Int(token)] else { return false }
         return text.contains { ($0 | 0x20) >= UInt8(ascii: "a") && ($0 | 0x20) <= UInt8(ascii: "z") || $0 >= 0x80 }
     }

@@ -18,7 +18,7 @@ final class TurnDriver: SequenceWork {
     private let wake: @Sendable () -> Void
 
     private var plan: TurnPlan
-    private var sampler: Sampler
+    private let sampler: Sampler
     private var proposal: Proposal
     private var times = WorkTimes()
     private(set) var result = GenerationResult(stopReason: .endOfTurn, usage: GenerationUsage())
@@ -226,8 +226,11 @@ final class TurnDriver: SequenceWork {
 
     // MARK: - Tokens to process
 
-    /// Whether the grammar of the phase is being compiled.
-    var isBlocked: Bool { if let grammar { !grammar.isReady && !isUnwanted() } else { false } }
+    /// Whether the grammar of the phase is being compiled, or another thread computes what it allows.
+    var isBlocked: Bool {
+        let waits = if let grammar { !grammar.isReady } else { writer?.isWaiting ?? false }
+        return waits && !isUnwanted()
+    }
 
     func next(_ tokens: inout [TokenID], draft: DraftBudget) throws -> WantedLogits? {
         proposal.finish()
@@ -264,7 +267,7 @@ final class TurnDriver: SequenceWork {
             sequence.name(into: &tokens)
             return .last(1)
         }
-        switch try writer.next(generated: generated) {
+        switch try writer.next(generated: generated, sampler) {
         case .logits(let proposals):
             sequence.name(into: &tokens)
             let room = min(contextSize - sequence.count, proposals)
@@ -278,6 +281,12 @@ final class TurnDriver: SequenceWork {
             guard sequence.open >= EngineLimits.passTokens else { return nil }
             sequence.name(into: &tokens)
             return .processOnly
+        case .step(let step):
+            apply(step, of: writer)
+            return nil
+        case .nothing:
+            writer.whenReady(wake)
+            return .blocked
         case .end(let end):
             self.end = end
             return nil
@@ -289,7 +298,7 @@ final class TurnDriver: SequenceWork {
     /// - Throws: the error of the grammar, or that of a text for which there is no room.
     private func readyWriter() throws -> (any PhaseWriter)? {
         if let writer { return writer }
-        guard let compiled = try grammar?.grammar else { return nil }
+        guard let compiled = try grammar?.value else { return nil }
         grammar = nil
         let made = try ConstrainedWriter(
             compiled, phase, room: contextSize - sequence.count, chooser, settings
@@ -321,7 +330,7 @@ final class TurnDriver: SequenceWork {
             skipsPromptLogits = false
             return
         }
-        if isEnded || end != nil || proposal.isRejected || row < proposal.accepted { return }
+        if isEnded || end != nil || proposal.isRejected || row < proposal.accepted || writer?.isWaiting == true { return }
         if let question {
             // The logits after the prompt are not those of a question.
             if question.isAsked { question.take(logits) }
@@ -329,7 +338,11 @@ final class TurnDriver: SequenceWork {
         }
         // Without the grammar, the last token is processed again when it is there.
         guard let writer = try readyWriter() else { return }
-        switch try writer.take(logits, generated: generated, &sampler) {
+        apply(try writer.take(logits, generated: generated, sampler), of: writer)
+    }
+
+    private func apply(_ step: PhaseStep, of writer: any PhaseWriter) {
+        switch step {
         case .nothing: break
         case .token(let token, let score):
             accept(token, isForced: false, score)
@@ -367,9 +380,4 @@ final class TurnDriver: SequenceWork {
         generated += 1
         result.usage.generatedTokens += 1
     }
-
-    // MARK: - Masks
-
-    var canPrepare: Bool { writer?.canPrepare ?? false }
-    func prepare() { writer?.prepare() }
 }

@@ -65,7 +65,11 @@ extension TurnPlan {
         for call in calls {
             guard case .string(let name)? = call["name"], let arguments = call["arguments"] else { continue }
             // A small model may write the same call several times.
-            if made.contains(where: { $0.name == name && $0.arguments == arguments }) { continue }
+            if !chat.tools.repeatable.contains(name),
+                made.contains(where: { $0.name == name && $0.arguments == arguments })
+            {
+                continue
+            }
             made.append(ChatToolCall(id: makeIdentifier(), name: name, arguments: arguments))
         }
         for call in made { report(call) }
