@@ -48,10 +48,13 @@ import Testing
                     token = random.pick(allowed)
                 }
                 if token < 0 || vocabulary.endTokens.contains(token) { break }
-                if case .forced = step {} else {
+                if case .forced = step {
+                } else {
                     let settled = try expected.validated(token, remaining: remaining)
                     #expect(try repeated { try $0.validated(token, remaining: remaining) } == settled)
-                    guard let settled = try settled ?? expected.closingToken, !vocabulary.endTokens.contains(settled) else { break }
+                    guard let settled = try settled ?? expected.closingToken, !vocabulary.endTokens.contains(settled) else {
+                        break
+                    }
                     token = settled
                 }
                 #expect(try expected.accept(token))
@@ -68,7 +71,9 @@ import Testing
         var cursor = GrammarCursor(grammar) { greedy($0, Vocabularies.small) }
         let other = GrammarCursor(grammar) { greedy($0, Vocabularies.small) }
         _ = try grammar.attempt(other.work, upTo: 100) {
-            #expect(throws: GrammarBusy.self) { _ = try grammar.attempt(cursor.work, upTo: 100) { try cursor.next(remaining: 9) } }
+            #expect(throws: GrammarBusy.self) {
+                _ = try grammar.attempt(cursor.work, upTo: 100) { try cursor.next(remaining: 9) }
+            }
         }
         #expect(throws: Never.self) { _ = try grammar.attempt(cursor.work, upTo: 2_000) { try cursor.next(remaining: 9) } }
     }
@@ -79,7 +84,9 @@ import Testing
         let pattern = "^(" + (0..<40).map { "a{\($0)}[ab]*x\($0)y" }.joined(separator: "|") + ")$"
         let large = try JSONParser.parse("{\"type\":\"object\",\"properties\":{\"p\":{\"pattern\":\"\(pattern)\"}}}")
         let grammar = try await SchemaCompiler.run { (fuel) throws(SchemaError) in
-            let count = limits.withLock { $0.append(fuel); return $0.count }
+            let count = limits.withLock {
+                $0.append(fuel); return $0.count
+            }
             // As if the schema took a thousand times the work.
             return try Grammar(.schema(large), vocabulary: Vocabularies.bytes, fuel: count < 3 ? fuel / 1_000 : fuel)
         }

@@ -216,7 +216,11 @@ import Waiting
             }
             let processed = await model.processed.tokens
             async let waiting = answer(grammar) {
-                guard pieces.withLock({ $0 += 1; return $0 == first }) else { return }
+                guard
+                    pieces.withLock({
+                        $0 += 1; return $0 == first
+                    })
+                else { return }
                 used.withLock { $0 = UsedGrammar(grammar) }
             }
             await eventually { await model.processed.tokens >= processed + 40 && used.withLock { $0 != nil } }

@@ -29,7 +29,9 @@ extension ModelServer: Service {
         let application = Application(
             responder: ServerResponder(server: self, router: router.buildResponder()),
             server: .http1(
-                configuration: .init(idleTimeout: .seconds(Int64(self.configuration.idleConnectionSeconds)))),
+                configuration: .init(
+                    additionalChannelHandlers: [OldVersionFraming.Installer()],
+                    idleTimeout: .seconds(Int64(self.configuration.idleConnectionSeconds)))),
             configuration: configuration,
             onServerRunning: { [self] channel in
                 await onStart(address(of: channel))
