@@ -42,6 +42,23 @@ import Testing
         }
     }
 
+    /// A model may end its answer at once; the conversation can go on after that in every API.
+    @Test func emptyAnswers() async throws {
+        try await TestServer.run { server in
+            let end = ", \"temperature\": 0, \"logit_bias\": {\"2\": 100}"
+            let reply = try await server.chat(end)
+            let choice = try #require(reply.json["choices"]?.first)
+            #expect(choice["message"]?["content"]?.string == "" && choice["finish_reason"]?.string == "stop")
+            let streamed = try await server.chat(end + ", \"stream\": true").events.compactMap { $0["choices"]?.first?["delta"] }
+            #expect(streamed.contains { $0["content"]?.string == "" })
+        }
+        var writer = ResponsesWriter(
+            id: "resp_1", created: 1, request: try ResponsesRequest(try JSONParser.parse(#"{"input": "Name a colour."}"#)))
+        _ = writer.texts(for: .end(answer: 0, TurnFinish(reason: .stop, usage: TurnUsage())))
+        let output = try #require(writer.final()["output"]?.first)
+        #expect(output["type"]?.string == "message" && output["content"]?.first?["text"]?.string == "")
+    }
+
     @Test func formsAreEnforced() async throws {
         try await TestServer.run { server in
             let schema = """

@@ -32,6 +32,10 @@ import Testing
     #endif
 
     private func check(_ store: any StateStore) async throws {
+        // A server may have those of an earlier run.
+        for number in 1...8 {
+            for owner in ["a", "b"] { _ = try await store.deleteResponse("resp_\(number)", owner: owner) }
+        }
         var response = StoredResponse(
             id: "resp_1", owner: "a", created: 5, previous: nil, object: .object([.init("status", .string("queued"))]),
             input: [.string("x\u{0}y")])
@@ -43,28 +47,45 @@ import Testing
         // What belongs to another client is not there.
         #expect(try await store.response("resp_1", owner: "b") == nil)
         #expect(try await !store.deleteResponse("resp_1", owner: "b"))
-        // Nobody writes it. Of one that is written, the lease goes on until it is ended or deleted.
-        #expect(try await !store.extendLease(of: "resp_1", to: 100))
+        // Nobody writes it. Of one that is written, the lease goes on until it is finished or deleted.
+        #expect(try await !store.extendLease(of: "resp_1", by: 100))
+        #expect(try await !store.finish("resp_1", as: .null))
+        let now = Int(Date().timeIntervalSince1970)
         var open = response
-        (open.id, open.created, open.lease) = ("resp_2", 8, 50)
+        (open.id, open.created, open.lease) = ("resp_2", now - 50, -5)
         try await store.save(open)
-        #expect(try await store.extendLease(of: "resp_2", to: 100))
-        #expect(try await store.response("resp_2", owner: "a")?.lease == 100)
-        try await store.save(open.with(status: "cancelled"))
-        #expect(try await !store.extendLease(of: "resp_2", to: 200))
-        #expect(try await store.response("resp_2", owner: "a")?.object["status"]?.string == "cancelled")
-        // The oldest ones are deleted beyond a number, and those before a time.
-        for number in 3...6 {
+        #expect(try #require(try await store.response("resp_2", owner: "a")?.lease) <= 0)
+        #expect(try await store.extendLease(of: "resp_2", by: 1_000))
+        #expect(try #require(try await store.response("resp_2", owner: "a")?.lease) > 900)
+        // The first end holds.
+        #expect(try await store.finish("resp_2", as: open.with(status: "cancelled").object))
+        #expect(try await !store.finish("resp_2", as: .null))
+        #expect(try await !store.extendLease(of: "resp_2", by: 1_000))
+        let ended = try await store.response("resp_2", owner: "a")
+        #expect(ended?.object["status"]?.string == "cancelled" && ended?.lease == nil)
+        // The oldest ones of a client are deleted beyond a number, and those before a time; not those that others continue or that are
+        // being written.
+        for number in 3...8 {
             open.id = "resp_\(number)"
-            open.created = number + 10
+            open.created = now - 50 + number
+            open.owner = number == 8 ? "b" : "a"
+            open.lease = number == 3 ? 1_000 : nil
+            open.previous = number == 6 ? "resp_4" : nil
             try await store.save(open)
         }
-        try await store.deleteResponses(before: 0, beyond: 4)
-        #expect(try await store.response("resp_1", owner: "a") == nil)
-        #expect(try await store.response("resp_2", owner: "a") == nil)
-        try await store.deleteResponses(before: 14, beyond: 4)
-        #expect(try await store.response("resp_3", owner: "a") == nil)
-        #expect(try await store.response("resp_4", owner: "a") != nil)
+        func kept() async throws -> [Int] {
+            var kept: [Int] = []
+            for number in 1...8 where try await store.response("resp_\(number)", owner: number == 8 ? "b" : "a") != nil {
+                kept.append(number)
+            }
+            return kept
+        }
+        try await store.deleteResponses(olderThan: 1_000, beyond: 10)
+        #expect(try await kept() == [2, 3, 4, 5, 6, 7, 8])
+        try await store.deleteResponses(olderThan: 1_000, beyond: 2)
+        #expect(try await kept() == [3, 4, 6, 7, 8])
+        try await store.deleteResponses(olderThan: 0, beyond: 10)
+        #expect(try await kept() == [3, 4])
         try await store.save(response)
 
         let id = RequestIdentifier.make("conv_")

@@ -167,7 +167,7 @@ import Waiting
         private let isReleased = DispatchSemaphore(value: 0)
 
         init(_ grammar: Grammar) {
-            startBackgroundThread { [isHeld, isReleased] in
+            runInBackground { [isHeld, isReleased] in
                 let cursor = GrammarCursor(grammar) { _ in [] }
                 try? grammar.attempt(cursor.work, upTo: 1) {
                     isHeld.signal()

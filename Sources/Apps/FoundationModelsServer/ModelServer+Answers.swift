@@ -28,15 +28,12 @@ extension ModelServer {
         AnswerRun(exchange.channel) { [self] send in
             // What is wrong with one of them is said before anything is generated.
             var prepared: [any ServedTurn] = []
-            let place = try await preparing.enter(exchange.client)
-            defer { place.leave(tokens: 1) }
             for turn in turns {
                 var turn = isolated(turn, exchange)
                 turn.isWhole = !isStreamed
-                prepared.append(try await prepare(turn))
+                prepared.append(try await prepare(turn, exchange))
                 logContent(turn, exchange)
             }
-            place.leave(tokens: 1)
             let all = prepared
             try await withThrowingTaskGroup(of: Void.self) { group in
                 for number in 0..<all.count * candidates {
@@ -53,14 +50,15 @@ extension ModelServer {
         }
     }
 
-    /// Loads the model, renders the prompt, compiles what constrains the answer: for a few requests at a time, because it keeps processors
-    /// busy that others need.
-    private func prepare(_ turn: TurnRequest) async throws -> any ServedTurn {
+    /// Loads the model, renders the prompt, compiles what constrains the answer.
+    private func prepare(_ turn: TurnRequest, _ exchange: Exchange) async throws -> any ServedTurn {
+        let enter = { [preparing] in try await preparing.enter(exchange.client) }
         if let upstreams {
-            return try await UpstreamTurn(turn, upstreams, contextSize: configuration.contextSize, checks, windows)
+            return try await UpstreamTurn(
+                turn, upstreams, contextSize: configuration.contextSize, checks, windows, turn: enter)
         }
         return try await LocalTurn(
-            turn, directory.model(named: turn.model), checks, windows, isGuarded: configuration.hasGuardrails)
+            turn, directory.model(named: turn.model), checks, windows, isGuarded: configuration.hasGuardrails, turn: enter)
     }
 
     /// A turn of a model of this machine, for its tokens.
@@ -70,9 +68,9 @@ extension ModelServer {
         if upstreams != nil {
             throw RequestError(400, code: "unsupported", "The models run on other servers: ask these for their tokens.")
         }
-        let place = try await preparing.enter(exchange.client)
-        defer { place.leave(tokens: 1) }
-        return try await LocalTurn(turn, directory.model(named: turn.model), checks, windows)
+        return try await LocalTurn(turn, directory.model(named: turn.model), checks, windows) { [preparing] in
+            try await preparing.enter(exchange.client)
+        }
     }
 
     private func isolated(_ turn: TurnRequest, _ exchange: Exchange) -> TurnRequest {

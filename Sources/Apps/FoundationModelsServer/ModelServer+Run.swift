@@ -30,7 +30,7 @@ extension ModelServer: Service {
             responder: ServerResponder(server: self, router: router.buildResponder()),
             server: .http1(
                 configuration: .init(
-                    additionalChannelHandlers: [OldVersionFraming.Installer()],
+                    additionalChannelHandlers: [ReplyFraming.Installer()],
                     idleTimeout: .seconds(Int64(self.configuration.idleConnectionSeconds)))),
             configuration: configuration,
             onServerRunning: { [self] channel in
@@ -45,6 +45,10 @@ extension ModelServer: Service {
                 try await group.next()
                 group.cancelAll()
             }
+            // Nobody else would end the responses in the background.
+            let tasks = running.withLock { Array($0.values) }
+            for task in tasks { task.cancel() }
+            for task in tasks { await task.value }
         } onGracefulShutdown: {
             self.isDraining.store(true, ordering: .relaxed)
         }

@@ -78,7 +78,7 @@ extension ModelServer {
         public var postgreSQL: String?
         /// Days for which responses are kept. Conversations are kept until they are deleted.
         public var responseDays = 30
-        /// The maximum number of responses that are kept; the oldest ones are deleted first.
+        /// The maximum number of responses of a client that are kept; the oldest ones are deleted first, but for those that others continue.
         public var maximumResponses = 10_000
 
         /// Creates a configuration with the defaults.

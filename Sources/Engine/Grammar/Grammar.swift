@@ -35,6 +35,8 @@ package final class Grammar: @unchecked Sendable {
         var beginnings: [LocalState]
         var sequences: [[SequencePart]] = []
         var notes: [String] = []
+        /// What compilation has left of its fuel.
+        var fuel = 0
     }
 
     /// The start of documents. The table is used under the grammar's lock alone.
@@ -62,7 +64,12 @@ package final class Grammar: @unchecked Sendable {
         self.options = options
         compiled = try Self.compile(source, options, fuel)
         notes = compiled.notes
-        beginning = Mutex(Beginning(Self.makeTable(compiled, vocabulary, options), compiled.beginnings))
+        let table = Self.makeTable(compiled, vocabulary, options)
+        table.automaton.regexes.setFuel(max(0, compiled.fuel))
+        beginning = Mutex(Beginning(table, compiled.beginnings))
+        if fuel < Self.fuelToCompile, table.automaton.regexes.isOutOfFuel {
+            throw SchemaError(.tooComplex, at: "", "its shortest document takes too much work")
+        }
     }
 
     /// Compiles a source without a vocabulary, to find out whether it can be enforced.
@@ -84,7 +91,12 @@ package final class Grammar: @unchecked Sendable {
     ) throws(SchemaError) -> Compiled {
         let arena = ConstraintArena()
         arena.regexes.setFuel(fuel)
-        do { return try compile(source, options, arena) } catch {
+        do throws(SchemaError) {
+            var compiled = try compile(source, options, arena)
+            if arena.regexes.isFull { throw SchemaError(.tooComplex, at: "", "its patterns need too many states") }
+            compiled.fuel = arena.regexes.fuel / RegexArena.unit
+            return compiled
+        } catch {
             // Whatever could not be read then: with more fuel it may be.
             throw arena.regexes.isOutOfFuel ? SchemaError(.tooComplex, at: error.pointer, error.reason) : error
         }
@@ -191,9 +203,9 @@ package final class Grammar: @unchecked Sendable {
             if hasLargeTables {
                 // Compilation succeeded before, so it succeeds again.
                 if let again = try? Self.compile(source, options, Self.fuelToCompile) { compiled = again }
-                let table = Self.makeTable(compiled, vocabulary, options)
                 // Existing matchers keep their table.
-                beginning.withLock { $0 = Beginning(table, compiled.beginnings) }
+                let new = Beginning(Self.makeTable(compiled, vocabulary, options), compiled.beginnings)
+                beginning.withLock { $0 = new }
             }
             return readyMatcher()
         }
@@ -211,6 +223,14 @@ package final class Grammar: @unchecked Sendable {
         let table = readyMatcher().table
         table.automaton.regexes.setFuel(Self.fuelToAnswer)
         return table.automaton.isFull || table.size > Self.maximumSize
+    }
+
+    /// Approximate number of bytes of the tables; nil while somebody uses them.
+    var size: Int? {
+        lock.withLockIfAvailable { _ in
+            let table = readyMatcher().table
+            return table.size + table.automaton.size
+        }
     }
 
     /// Whether the tables have become so large that the source should be compiled again for new documents. False while somebody uses them.

@@ -1,5 +1,4 @@
 internal import Dispatch
-internal import Foundation
 internal import Synchronization
 
 /// Runs a function that computes or waits for long on a thread of its own, so that it does not block the threads of tasks, of which
@@ -11,22 +10,8 @@ public func onAnotherThread<Value: Sendable, Failure: Error>(
 ) async throws(Failure) -> Value {
     try await withCheckedContinuation { continuation in
         let run = { @Sendable in continuation.resume(returning: Result(catching: body)) }
-        if isBackground { startBackgroundThread(run) } else { DispatchQueue.global().async(execute: run) }
+        if isBackground { runInBackground(run) } else { DispatchQueue.global().async(execute: run) }
     }.get()
-}
-
-/// Runs a function on a new thread that leaves the cores to other threads that can use them.
-public func startBackgroundThread(_ body: @escaping @Sendable () -> Void) {
-    let thread = Thread {
-        #if os(Linux)
-        // On Linux this is the priority of the thread alone. An error leaves it as it is.
-        _ = setpriority(__priority_which_t(PRIO_PROCESS.rawValue), 0, 10)
-        #endif
-        body()
-    }
-    thread.qualityOfService = .utility
-    thread.stackSize = 4 << 20
-    thread.start()
 }
 
 /// The same for a computation that ends early if the task is cancelled.

@@ -111,8 +111,11 @@ struct Serve: AsyncParsableCommand {
             valueName: "place"))
     var store: String?
 
-    @Option(help: ArgumentHelp("Days for which responses are kept (default: 30).", valueName: "days"))
-    var keepDays: Int?
+    @Option(help: ArgumentHelp("Days for which responses are kept.", valueName: "days"))
+    var keepDays = 30
+
+    @Option(help: ArgumentHelp("Responses that are kept for each client.", valueName: "count"))
+    var keepResponses = 10_000
 
     @Option(help: ArgumentHelp("Send traces to a collector of OpenTelemetry, such as http://127.0.0.1:4318.", valueName: "url"))
     var otlp: String?
@@ -130,11 +133,12 @@ struct Serve: AsyncParsableCommand {
         if !(0...65_535).contains(port) { throw ValidationError("--port must be from 0 to 65535.") }
         for (name, value) in [
             ("--context-size", contextSize), ("--parallel", parallel), ("--max-wait", maxWait), ("--max-time", maxTime),
-            ("--max-body", maxBody), ("--keep-days", keepDays ?? 1),
+            ("--max-body", maxBody), ("--keep-days", keepDays), ("--keep-responses", keepResponses),
         ] where value < 1 { throw ValidationError("\(name) must be at least 1.") }
         for url in upstream where URL(string: url)?.host == nil || !url.hasPrefix("http") {
             throw ValidationError("--upstream \(url): an address such as http://10.0.0.1:8000/v1 is expected.")
         }
+        if keepDays > 36_500 { throw ValidationError("--keep-days must be at most 36500.") }
         if queue < 0 { throw ValidationError("--queue must be at least 0.") }
         if let unloadAfter, unloadAfter < 1 { throw ValidationError("--unload-after must be at least 1.") }
         for alias in alias where alias.split(separator: "=").count != 2 {
@@ -218,7 +222,7 @@ struct Serve: AsyncParsableCommand {
         (configuration.maximumWaitSeconds, configuration.maximumRequestSeconds) = (maxWait, maxTime)
         configuration.maximumBodyBytes = maxBody
         configuration.logsContent = logContent
-        if let keepDays { configuration.responseDays = keepDays }
+        (configuration.responseDays, configuration.maximumResponses) = (keepDays, keepResponses)
         configuration.upstreams = upstream
         configuration.upstreamKey = Setting.upstreamKey.value
         configuration.upstreamSilenceSeconds = upstreamSilence

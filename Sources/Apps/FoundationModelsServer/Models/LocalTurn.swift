@@ -36,13 +36,18 @@ struct LocalTurn: ServedTurn {
 
     /// Loads the model, renders the prompt, compiles the grammars.
     ///
+    /// - Parameter turn: waits for a place among the few requests whose prompts are rendered at the same time, because that keeps processors
+    ///   busy that others need. Schemas are compiled outside of it: those who wait for a large one hold up nobody.
     /// - Throws: ``RequestError``, or `CancellationError`.
     init(
         _ request: TurnRequest, _ served: ServedModel, _ schemas: SchemaChecks, _ windows: ConversationWindows,
-        isGuarded: Bool = false
+        isGuarded: Bool = false, turn: () async throws -> RequestGate.Place
     ) async throws {
         local = served.local
         self.request = request
+        let definitions = try await Self.definitions(request.tools.tools, schemas)
+        let place = try await turn()
+        defer { place.leave(tokens: 1) }
         lease = try await served.lease()
         model = lease.model
         adapter = try await local.adapter(for: model)
@@ -51,11 +56,11 @@ struct LocalTurn: ServedTurn {
         if adapter != nil && !local.isForGeneralUse || model.hasMergedAdapter { defaults.repetitionPenalty = nil }
         self.defaults = defaults
 
-        let definitions = try await Self.definitions(request.tools.tools, schemas)
         let size = min(local.maximumContext, model.shape.contextLength)
         let written = try await Self.prompt(request, definitions, local, model, size, windows)
         let tokens = written.tokens
         (tools, leftOutTurns, recalledTurns) = (written.tools, written.leftOutTurns, written.recalledTurns)
+        place.leave(tokens: 1)
         guard tokens.count < size else {
             throw RequestError.tooLong(tokens: tokens.count, contextSize: size, param: request.inputName)
         }

@@ -44,7 +44,14 @@ final class SchemaChecks: Sendable {
             return
         }
         do {
-            try await SchemaCompiler.run { (fuel) throws(SchemaError) in try Grammar.check(.schema(schema), fuel: fuel) }
+            try await SchemaCompiler.run { [self] (fuel) throws(SchemaError) in
+                // Another request may have compiled it while this one waited.
+                if let known = state.withLock({ $0.results[schema] }) {
+                    if let known { throw known }
+                    return
+                }
+                try Grammar.check(.schema(schema), fuel: fuel)
+            }
         } catch let error as SchemaError {
             remember(error, schema)
             throw error

@@ -10,6 +10,8 @@ struct ChatWriter: Sendable {
     let reply: ReplyOptions
     /// The number of calls of each answer so far.
     private var calls: [Int: Int] = [:]
+    /// The answers that have had text.
+    private var written: Set<Int> = []
 
     init(id: String, created: Int, model: String, turn: TurnRequest, reply: ReplyOptions) {
         (self.id, self.created, self.model, self.turn, self.reply) = (id, created, model, turn, reply)
@@ -42,6 +44,7 @@ struct ChatWriter: Sendable {
     mutating func chunks(_ index: Int, _ output: TurnOutput) -> [JSONValue] {
         switch output {
         case .text(let text, let logprobs):
+            written.insert(index)
             return [
                 chunk([choice(index, [.init("content", .string(text))], logprobs: turn.topScores == nil ? nil : logprobs)])
             ]
@@ -64,7 +67,11 @@ struct ChatWriter: Sendable {
         }
     }
 
-    func end(_ index: Int, _ finish: TurnFinish) -> JSONValue { chunk([choice(index, [], finish: reason(finish))]) }
+    func end(_ index: Int, _ finish: TurnFinish) -> JSONValue {
+        // Clients that send an empty answer back need a text.
+        let isEmpty = !written.contains(index) && calls[index, default: 0] == 0
+        return chunk([choice(index, isEmpty ? [.init("content", .string(""))] : [], finish: reason(finish))])
+    }
 
     /// The last chunk of a stream whose client asked for the token counts.
     func usage(_ usage: TurnUsage) -> JSONValue? { reply.includesUsage ? chunk([], usage: usage) : nil }

@@ -195,7 +195,11 @@ struct ResponsesWriter: ReplyWriter {
         case .output(_, .call(let call)): return self.call(call)
         case .end(_, let finish):
             self.finish = finish
-            return close(isCut: finish.reason == .length)
+            // An empty answer is a message too: a conversation goes on after it.
+            let hasAnswer =
+                open == .text || output.contains { ["message", "function_call"].contains($0["type"]?.string ?? "") }
+            let events = hasAnswer ? [] : begin(.text)
+            return events + close(isCut: finish.reason == .length)
         }
     }
 

@@ -44,10 +44,10 @@ extension ModelServer {
                 }
                 guard let task = running.withLock({ $0[response.id] }) else {
                     // Another server may write it: without its lease it stops.
-                    guard response.isOpen else { return .json(response.object) }
-                    let ended = response.with(status: "cancelled")
-                    try await store.save(ended)
-                    return .json(ended.object)
+                    if response.isOpen {
+                        _ = try await store.finish(response.id, as: response.with(status: "cancelled").object)
+                    }
+                    return .json(try await stored(exchange).object)
                 }
                 task.cancel()
                 await task.value
@@ -66,9 +66,12 @@ extension ModelServer {
     private func stored(_ exchange: Exchange) async throws -> StoredResponse {
         let id = try exchange.parameter("id")
         guard let response = try await store.response(id, owner: exchange.owner) else { throw Self.unknownResponse(id) }
-        // One whose server has ended will never be complete.
-        let isAbandoned = response.isOpen && running.withLock { $0[id] } == nil && response.lease < Self.now
-        return isAbandoned ? response.with(status: "failed") : response
+        guard response.isOpen, running.withLock({ $0[id] }) == nil, response.lease ?? 0 <= 0 else { return response }
+        // Its server has ended: it will never be complete. Another one may have noticed at the same time, or the server after all.
+        let failed = response.with(status: "failed")
+        if try await store.finish(id, as: failed.object) { return failed }
+        guard let now = try await store.response(id, owner: exchange.owner) else { throw Self.unknownResponse(id) }
+        return now.isOpen ? failed : now
     }
 
     /// The items before those of a request, and what the conversation needs to be continued.
@@ -134,7 +137,13 @@ extension ModelServer {
                     id: writer.id, owner: exchange.owner, created: writer.created, previous: request.previous,
                     object: writer.final(error), input: request.input))
         }
-        guard let conversation = request.conversation, error == nil else { return }
+        if error == nil { try await append(writer, next) }
+    }
+
+    /// Appends the items of a response to its conversation.
+    private func append(_ writer: ResponsesWriter, _ next: Int?) async throws {
+        let request = writer.request
+        guard let conversation = request.conversation else { return }
         let items = (request.input.filter { $0["type"]?.string != "item_reference" } + writer.items).map { item in
             StoredItem(id: item["id"]?.string ?? RequestIdentifier.make("item_"), json: item)
         }
@@ -151,7 +160,7 @@ extension ModelServer {
         guard savedResponses.add(1, ordering: .relaxed).oldValue.isMultiple(of: Self.savesPerDeletion) else { return }
         do {
             try await store.deleteResponses(
-                before: Self.now - configuration.responseDays * 86_400, beyond: configuration.maximumResponses)
+                olderThan: configuration.responseDays * 86_400, beyond: configuration.maximumResponses)
         } catch {
             ServerLog.logger.error("Old responses cannot be deleted", metadata: ["reason": "\(error)"])
         }
@@ -159,7 +168,6 @@ extension ModelServer {
 
     private static let savesPerDeletion = 64
 
-    private static var now: Int { Int(Date().timeIntervalSince1970) }
     /// Seconds without a word of the server that writes a response after which it counts as gone.
     private static let leaseSeconds = 60
 
@@ -167,7 +175,7 @@ extension ModelServer {
     private func keepLease(of id: String, _ run: AnswerRun) async {
         while (try? await Task.sleep(for: .seconds(Self.leaseSeconds / 3))) != nil {
             do {
-                if try await !store.extendLease(of: id, to: Self.now + Self.leaseSeconds) { return run.cancel() }
+                if try await !store.extendLease(of: id, by: Self.leaseSeconds) { return run.cancel() }
             } catch {
                 ServerLog.logger.error("A response cannot be stored", metadata: ["reason": "\(error)"])
             }
@@ -181,7 +189,7 @@ extension ModelServer {
         try await save(
             StoredResponse(
                 id: writer.id, owner: exchange.owner, created: writer.created, previous: writer.request.previous, object: queued,
-                input: writer.request.input, lease: Self.now + Self.leaseSeconds))
+                input: writer.request.input, lease: Self.leaseSeconds))
         var detached = exchange
         detached.channel = nil
         let background = detached
@@ -201,19 +209,14 @@ extension ModelServer {
                     run.cancel()
                 }
                 writer.add(answers[0])
-                // What was deleted or ended by another server stays so.
-                if try await store.extendLease(of: writer.id, to: Self.now + Self.leaseSeconds) {
-                    try await keep(writer, nil, next, background)
-                }
+                try await append(writer, next)
+                _ = try await store.finish(writer.id, as: writer.final())
             } catch {
-                // Also of a task that was cancelled, whose store must be written.
-                let ended = writer
-                await Task.detached {
-                    do {
-                        if try await self.store.extendLease(of: ended.id, to: Self.now + Self.leaseSeconds) {
-                            try await self.keep(ended, error, nil, background)
-                        }
-                    } catch {
+                // Also of a task that was cancelled, whose store must be written. What was deleted or ended by another server stays so.
+                let error = error is RequestError || error is CancellationError ? error : RequestError.fault
+                let (id, object) = (writer.id, writer.final(error))
+                await Task.detached { [self] in
+                    do { _ = try await store.finish(id, as: object) } catch {
                         ServerLog.logger.error("A response cannot be stored", metadata: ["reason": "\(error)"])
                     }
                 }.value

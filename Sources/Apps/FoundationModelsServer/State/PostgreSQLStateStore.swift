@@ -19,13 +19,20 @@ final class PostgreSQLStateStore: StateStore {
             id text NOT NULL, json bytea NOT NULL, PRIMARY KEY (conversation, number), UNIQUE (conversation, id));
         """
 
+    /// The time until which a server writes a response, in seconds since 1970 by the clock of the database; 0 if none does.
+    private static let leases = """
+        ALTER TABLE response ADD COLUMN lease bigint NOT NULL DEFAULT 0;
+        CREATE INDEX response_previous ON response (previous);
+        """
+    private static let now = "extract(epoch FROM now())::bigint"
+
     /// - Parameter settings: as libpq documents.
     /// - Throws: an error that says what is wrong with the server.
     init(_ settings: String) throws {
         do {
             server = try PostgreSQLServer(
                 settings, schema: "fm_server", kind: "server", isReadOnly: false, usesVectors: false, statementTimeout: "30s",
-                migrations: [Self.tables, "ALTER TABLE response ADD COLUMN lease bigint NOT NULL DEFAULT 0;"])
+                migrations: [Self.tables, Self.leases])
         } catch let error as PostgreSQLError { throw Unusable(errorDescription: error.reason) }
     }
 
@@ -47,12 +54,13 @@ final class PostgreSQLStateStore: StateStore {
             _ = try connection.query(
                 """
                 INSERT INTO response (id, owner, created, previous, object, input, lease)
-                VALUES ($1, $2, $3, $4, $5, $6, $7)
+                VALUES ($1, $2, $3, $4, $5, $6, COALESCE(\(Self.now) + $7, 0))
                 ON CONFLICT (id) DO UPDATE SET object = excluded.object, lease = excluded.lease
                 """,
                 [
                     .text(response.id), .text(response.owner), .integer(Int64(response.created)), Self.text(response.previous),
-                    Self.data(response.object), Self.data(.array(response.input)), .integer(Int64(response.lease)),
+                    Self.data(response.object), Self.data(.array(response.input)),
+                    response.lease.map { .integer(Int64($0)) } ?? .null,
                 ])
         }
     }
@@ -61,19 +69,30 @@ final class PostgreSQLStateStore: StateStore {
         if id.utf8.contains(0) { return nil }
         return try await server.background(.read) { connection in
             let rows = try connection.query(
-                "SELECT created, previous, object, input, lease FROM response WHERE id = $1 AND owner = $2",
+                """
+                SELECT created, previous, object, input, CASE WHEN lease > 0 THEN lease - \(Self.now) END
+                FROM response WHERE id = $1 AND owner = $2
+                """,
                 [.text(id), .text(owner)])
             guard rows.count > 0, case .array(let input) = try Self.value(rows, 0, 3) else { return nil }
             return StoredResponse(
                 id: id, owner: owner, created: Int(rows.integer(0, 0) ?? 0), previous: rows.text(0, 1),
-                object: try Self.value(rows, 0, 2), input: input, lease: Int(rows.integer(0, 4) ?? 0))
+                object: try Self.value(rows, 0, 2), input: input, lease: rows.integer(0, 4).map { Int($0) })
         }
     }
 
-    func extendLease(of id: String, to time: Int) async throws -> Bool {
+    func extendLease(of id: String, by seconds: Int) async throws -> Bool {
         try await server.background(.write) { connection in
             try connection.query(
-                "UPDATE response SET lease = $1 WHERE id = $2 AND lease > 0", [.integer(Int64(time)), .text(id)]
+                "UPDATE response SET lease = \(Self.now) + $1 WHERE id = $2 AND lease > 0", [.integer(Int64(seconds)), .text(id)]
+            ).changed > 0
+        }
+    }
+
+    func finish(_ id: String, as object: JSONValue) async throws -> Bool {
+        try await server.background(.write) { connection in
+            try connection.query(
+                "UPDATE response SET object = $1, lease = 0 WHERE id = $2 AND lease > 0", [Self.data(object), .text(id)]
             ).changed > 0
         }
     }
@@ -85,12 +104,17 @@ final class PostgreSQLStateStore: StateStore {
         }
     }
 
-    func deleteResponses(before time: Int, beyond count: Int) async throws {
+    func deleteResponses(olderThan seconds: Int, beyond count: Int) async throws {
         try await server.background(.write) { connection in
-            try connection.query("DELETE FROM response WHERE created < $1", [.integer(Int64(time))])
-            try connection.query(
-                "DELETE FROM response WHERE id IN (SELECT id FROM response ORDER BY created DESC, id OFFSET $1)",
-                [.integer(Int64(count))])
+            _ = try connection.query(
+                """
+                DELETE FROM response WHERE lease = 0 AND NOT EXISTS (
+                    SELECT 1 FROM response AS next WHERE next.previous = response.id)
+                AND (created < \(Self.now) - $1 OR id IN (SELECT id FROM (
+                    SELECT id, row_number() OVER (PARTITION BY owner ORDER BY created DESC, id) AS place FROM response) AS placed
+                    WHERE place > $2))
+                """,
+                [.integer(Int64(seconds)), .integer(Int64(count))])
         }
     }
 

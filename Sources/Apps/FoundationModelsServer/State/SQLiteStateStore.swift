@@ -37,7 +37,12 @@ final class SQLiteStateStore: StateStore {
                     """)
         }
         migrator.registerMigration("2") { database in
-            try database.execute(sql: "ALTER TABLE response ADD COLUMN lease INTEGER NOT NULL DEFAULT 0")
+            // The time until which a server writes it, in seconds since 1970; 0 if none does.
+            try database.execute(
+                sql: """
+                    ALTER TABLE response ADD COLUMN lease INTEGER NOT NULL DEFAULT 0;
+                    CREATE INDEX response_previous ON response (previous);
+                    """)
         }
         try migrator.migrate(database)
     }
@@ -57,7 +62,7 @@ final class SQLiteStateStore: StateStore {
                     """,
                 arguments: [
                     response.id, response.owner, response.created, response.previous, Self.data(response.object),
-                    Self.data(.array(response.input)), response.lease,
+                    Self.data(.array(response.input)), response.lease.map { Self.now + $0 } ?? 0,
                 ])
         }
     }
@@ -72,16 +77,28 @@ final class SQLiteStateStore: StateStore {
             else { return nil }
             return StoredResponse(
                 id: id, owner: owner, created: row["created"], previous: row["previous"], object: try Self.value(row["object"]),
-                input: input, lease: row["lease"])
+                input: input, lease: row["lease"] > 0 ? row["lease"] - Self.now : nil)
         }
     }
 
-    func extendLease(of id: String, to time: Int) async throws -> Bool {
+    func extendLease(of id: String, by seconds: Int) async throws -> Bool {
         try await database.write { database in
-            try database.execute(sql: "UPDATE response SET lease = ? WHERE id = ? AND lease > 0", arguments: [time, id])
+            try database.execute(
+                sql: "UPDATE response SET lease = ? WHERE id = ? AND lease > 0", arguments: [Self.now + seconds, id])
             return database.changesCount > 0
         }
     }
+
+    func finish(_ id: String, as object: JSONValue) async throws -> Bool {
+        try await database.write { database in
+            try database.execute(
+                sql: "UPDATE response SET object = ?, lease = 0 WHERE id = ? AND lease > 0", arguments: [Self.data(object), id])
+            return database.changesCount > 0
+        }
+    }
+
+    /// All users of a file have one clock.
+    private static var now: Int { Int(Date().timeIntervalSince1970) }
 
     func deleteResponse(_ id: String, owner: String) async throws -> Bool {
         try await database.write { database in
@@ -90,15 +107,17 @@ final class SQLiteStateStore: StateStore {
         }
     }
 
-    func deleteResponses(before time: Int, beyond count: Int) async throws {
+    func deleteResponses(olderThan seconds: Int, beyond count: Int) async throws {
         try await database.write { database in
-            try database.execute(sql: "DELETE FROM response WHERE created < ?", arguments: [time])
             try database.execute(
                 sql: """
-                    DELETE FROM response WHERE rowid IN (
-                        SELECT rowid FROM response ORDER BY created DESC, rowid DESC LIMIT -1 OFFSET ?)
+                    DELETE FROM response WHERE lease = 0 AND NOT EXISTS (
+                        SELECT 1 FROM response AS next WHERE next.previous = response.id)
+                    AND (created < ? OR id IN (SELECT id FROM (
+                        SELECT id, row_number() OVER (PARTITION BY owner ORDER BY created DESC, rowid DESC) AS place FROM response)
+                        WHERE place > ?))
                     """,
-                arguments: [count])
+                arguments: [Self.now - seconds, count])
         }
     }
 

@@ -7,13 +7,17 @@ protocol StateStore: Sendable {
     func response(_ id: String, owner: String) async throws -> StoredResponse?
     /// - Returns: whether there was one.
     func deleteResponse(_ id: String, owner: String) async throws -> Bool
-    /// Says until when the server that writes a response will say so again.
+    /// Says that a server still writes a response, for some seconds.
     ///
-    /// - Parameter time: in seconds since 1970.
     /// - Returns: false if nobody wants the response any more: it was deleted, or another server ended it.
-    func extendLease(of id: String, to time: Int) async throws -> Bool
-    /// Deletes the responses that were created before a time, in seconds since 1970, and the oldest ones beyond a number.
-    func deleteResponses(before time: Int, beyond count: Int) async throws
+    func extendLease(of id: String, by seconds: Int) async throws -> Bool
+    /// Writes the last object of a response that a server writes, and ends the lease.
+    ///
+    /// - Returns: false, and nothing is written, if the response was deleted or has been ended.
+    func finish(_ id: String, as object: JSONValue) async throws -> Bool
+    /// Deletes the responses that are older than some seconds, and the oldest ones of each client beyond a number. Those that others
+    /// continue stay, and those that are being written.
+    func deleteResponses(olderThan seconds: Int, beyond count: Int) async throws
 
     func save(_ conversation: StoredConversation) async throws
     func conversation(_ id: String, owner: String) async throws -> StoredConversation?
@@ -41,8 +45,8 @@ struct StoredResponse: Sendable {
     var object: JSONValue
     /// The items of the request, without those of earlier responses.
     var input: [JSONValue]
-    /// The time until which a server writes it, in seconds since 1970; 0 if none does.
-    var lease = 0
+    /// The seconds for which a server will write it before it says so again, by the clock of the store; nil if none does.
+    var lease: Int?
 
     /// Whether it is still being written, or was when its server ended.
     var isOpen: Bool { ["queued", "in_progress"].contains(object["status"]?.string ?? "") }
@@ -50,7 +54,7 @@ struct StoredResponse: Sendable {
     /// The same with another status, written by nobody.
     func with(status: String) -> StoredResponse {
         var changed = self
-        changed.lease = 0
+        changed.lease = nil
         if case .object(let members) = object {
             changed.object = .object(members.map { $0.name == "status" ? .init("status", .string(status)) : $0 })
         }

@@ -20,9 +20,11 @@ struct UpstreamTurn: ServedTurn {
     let recalledTurns: Int
     var promptTokens: Int? { nil }
 
+    /// - Parameter turn: waits for a place among the few requests that are made to fit at the same time.
     /// - Throws: ``RequestError``, or `CancellationError`.
     init(
-        _ request: TurnRequest, _ pool: UpstreamPool, contextSize: Int, _ checks: SchemaChecks, _ windows: ConversationWindows
+        _ request: TurnRequest, _ pool: UpstreamPool, contextSize: Int, _ checks: SchemaChecks, _ windows: ConversationWindows,
+        turn: () async throws -> RequestGate.Place
     ) async throws {
         guard case .chat(var chat) = request.input else {
             throw RequestError.unsupported(
@@ -59,6 +61,8 @@ struct UpstreamTurn: ServedTurn {
             return
         }
         let reserve = max(1, min(request.maximumTokens ?? 512, 512, contextSize / 4))
+        let place = try await turn()
+        defer { place.leave(tokens: 1) }
         let fitted = try await windows.fit(
             Transcript.entries(chat.messages, definitions), request, contextSize: contextSize, reserve: reserve
         ) { TokenEstimate.count($0) }

@@ -93,6 +93,9 @@ final class Automaton {
     /// Whether the caches are so large that a new automaton should replace this one.
     var isFull: Bool { configs.count > 400_000 || states.count > 400_000 || regexes.isLarge }
 
+    /// Approximate number of bytes, most of them the rows of languages.
+    var size: Int { regexes.rowCount * 1_024 + regexes.nodes.count * 64 + (configs.count + states.count) * 96 }
+
     // MARK: - Interning
 
     func state(_ local: LocalState) -> StateID {

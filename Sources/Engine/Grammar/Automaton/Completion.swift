@@ -9,7 +9,7 @@ extension Automaton {
         defer { endCompletion() }
         // An explicit stack instead of recursion, because documents can be nested deeply.
         var open = [config]
-        while let next = open.last {
+        while let next = open.last, !regexes.isOutOfFuel {
             if next <= Self.hole || completions[next] != nil {
                 open.removeLast()
                 continue
@@ -178,7 +178,7 @@ extension Automaton {
         var best: [UInt8]?
         for rank in Int(node.first)..<Int(node.last) {
             let name = Int(object.keys.order[rank])
-            guard choices.names.contains(name) else { continue }
+            guard choices.names.contains(name), !regexes.isOutOfFuel else { continue }
             regexes.spend(1)
             var current = Int(local.c)
             var text: [UInt8] = []
@@ -254,7 +254,7 @@ extension Automaton {
         }
         var result: [Member] = []
         var current = start
-        while !wanted.isEmpty {
+        while !wanted.isEmpty, !regexes.isOutOfFuel {
             // A name that does not exclude another one.
             let choices = choices(object, current)
             guard
@@ -269,7 +269,7 @@ extension Automaton {
             current = self.progress(current, of: object, writing: name)
             result.append(Member(key: key, type: shape.names[name].type, after: current))
         }
-        while !choices(object, current).canClose || result.count < minimum {
+        while !regexes.isOutOfFuel, !choices(object, current).canClose || result.count < minimum {
             let choices = choices(object, current)
             let open = shape.allWants & ~objectProgress[Int(current)].wants
             let candidates = shape.regions.indices.filter {
@@ -341,7 +341,7 @@ extension Automaton {
         var isFirst = isFirst
         var written = progress.written
         let plan = program.arrayCost(array, from: Int(progress.index), counts: progress.counts.map(Int.init))
-        for type in plan?.items ?? [] {
+        for type in plan?.items ?? [] where !regexes.isOutOfFuel {
             text += separator(depth, isFirst: isFirst)
             if array.isUnique {
                 // Two objects or arrays that must differ are never both required.

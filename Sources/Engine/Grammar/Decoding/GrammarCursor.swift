@@ -7,7 +7,7 @@ internal import JSON
 /// the end of the budget it allows only tokens after which the shortest ending still fits, and it prefers to end texts
 /// and arrays at natural places.
 package struct GrammarCursor: Sendable {
-    package enum Step: Sendable {
+    package enum Step: Sendable, Equatable {
         /// These tokens come next, regardless of the model's logits.
         case forced(ArraySlice<Int32>)
         /// The model chooses among these few tokens.

@@ -17,10 +17,10 @@ package final class GrammarWork: @unchecked Sendable {
     /// Whether results are meaningless, because the limit was reached.
     var isExceeded: Bool { if let left { left < 0 } else { false } }
 
-    /// Runs steps without the limit.
+    /// Runs steps with the limit of those that other threads make.
     package func withoutLimit<Result>(_ body: () throws -> Result) rethrows -> Result {
         let before = left
-        if before != nil { left = .max }
+        if before != nil { left = Grammar.fuelToAnswer * RegexArena.unit }
         defer { left = before }
         return try body()
     }

@@ -105,7 +105,7 @@ extension RegexArena {
             for (id, first, second) in steps.reversed() {
                 let inner = rest(first)
                 last = inner == first && last == second ? id : concat(inner, last)
-                if !isFull { known[Int(id)] = last }
+                known[Int(id)] = last
             }
             result = last
         case .alternation(let parts):
@@ -122,7 +122,7 @@ extension RegexArena {
         case .intersection, .complement, .recursive: result = id
         case .empty, .epsilon, .bytes, .words, .number, .textExcept: result = id
         }
-        if !isFull { known[Int(id)] = result }
+        known[Int(id)] = result
         return result
     }
 

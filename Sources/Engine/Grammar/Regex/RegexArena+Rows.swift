@@ -88,6 +88,8 @@ extension RegexArena {
             combine(row, parts.map { rawRow($0) }) { $0.contains(Self.empty) ? Self.empty : self.intersection($0) }
         case .complement(let a):
             let inner = rawRow(a)
+            // What is missing there would be allowed here.
+            if isFull { return }
             let others = raw(complement: Self.empty)
             // A complement is always part of an intersection with valid text, so the complement of any text is empty.
             for byte in 0..<256 where inner[byte] != anyText {
@@ -233,6 +235,7 @@ extension RegexArena {
             // A hexadecimal digit leads to a live state only if a character can follow; a letter, depending on its
             // character.
             let row = rawRow(id)
+            if isFull { throw RegexLimit() }
             for byte in 0..<256 where row[byte] != Self.empty {
                 if try isAlive(row[byte]) {
                     result = true
@@ -266,6 +269,7 @@ extension RegexArena {
         while let (state, start) = path.last {
             spend(1)
             let row = rawRow(state)
+            if isFull { throw RegexLimit() }
             var byte = start
             var next: RegexID?
             while byte < 256 {

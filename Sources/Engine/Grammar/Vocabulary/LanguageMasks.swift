@@ -53,9 +53,10 @@ extension MaskTable {
                 // A list serves for other limits too, but it contains all tokens that lead away from the shortest string,
                 // while a walk for one limit skips them. So it pays only for a language that is visited again, such as
                 // any text.
-                let isFirst = boundedLanguages.insert(body).inserted && languageMasks[body]?.listedNeed ?? .max == .max
+                let isFirst = !boundedLanguages.contains(body) && languageMasks[body]?.listedNeed ?? .max == .max
                 if listedNeed == .max, isFirst || regexes.sufficientLength(body) + Self.nearlyFull > limit {
                     walk(body, .within(maximum, language: language), into: &mask)
+                    if !regexes.isFull { boundedLanguages.insert(body) }
                     return mask
                 }
                 // The next smaller multiple, so that the following limits find the same list.

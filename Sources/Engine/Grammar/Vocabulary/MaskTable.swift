@@ -108,11 +108,15 @@ final class MaskTable {
 
     func mask(_ config: ConfigID) -> TokenMask {
         if let known = masks[config] { return known }
+        let before = size
         var mask = compute(config)
         if mask.few != nil { mask.list = Array(Set(mask.list)).sorted() }
         // Do not cache a result that was computed after a limit was reached: it may only be due to the fuel of this
         // call.
-        if automaton.regexes.isFull { return mask }
+        if automaton.regexes.isFull {
+            size = before
+            return mask
+        }
         masks[config] = mask
         size += 64 + mask.list.count * 4
         return mask
@@ -221,6 +225,7 @@ final class MaskTable {
     private func endingTokens(_ inner: ConfigID, _ closing: [Int32]) -> [Int32] {
         if let known = ending[inner] { return known }
         let tokens = closing.filter { token in
+            if automaton.regexes.isOutOfFuel { return false }
             let config = configuration(after: vocabulary.texts[Int(token)] ?? [], from: inner)
             return config != Automaton.dead && automaton.hasHole(config)
         }
@@ -374,6 +379,7 @@ final class MaskTable {
     }
 
     private func configuration(after bytes: [UInt8], from config: ConfigID) -> ConfigID {
+        if automaton.regexes.isOutOfFuel { return Automaton.dead }
         automaton.regexes.spend(parts: 1 + bytes.count / 4)
         var config = config
         for byte in bytes where config != Automaton.dead { config = automaton.step(config, byte) }

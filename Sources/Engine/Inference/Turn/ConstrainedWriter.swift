@@ -40,6 +40,8 @@ final class ConstrainedWriter: PhaseWriter {
     private let hasRoom: Bool
     /// Whether nothing had to be added to close it.
     private var isOver = false
+    /// The work that is left in this pass.
+    private var work = workInPass
     /// The step, while another thread computes it: nobody else uses the grammar then.
     private var pendingStep: Pending<GrammarCursor.Step>?
     /// The choice from logits that were kept, while another thread makes it.
@@ -79,17 +81,29 @@ final class ConstrainedWriter: PhaseWriter {
             return .step(choice)
         }
         if let pendingStep {
-            guard var logits = keptLogits, let step = try pendingStep.value else { return .nothing }
+            guard var logits = keptLogits else { return .logits(proposals: 0) }
+            guard let step = try pendingStep.value else { return .nothing }
             self.step = step
             (self.pendingStep, keptLogits) = (nil, nil)
             return .step(try logits.withUnsafeMutableBufferPointer { try take($0, generated: generated, sampler) })
         }
         do {
-            return try grammar.attempt(cursor.work, upTo: Self.workInPass) { try need(generated) }
+            let need = try limited { try self.need(generated) }
+            // Forced tokens that follow each other before the next pass share the work.
+            if case .forced = need {} else { work = Self.workInPass }
+            return need
         } catch is GrammarBusy {
+            work = Self.workInPass
             let writer = Exclusive(self)
             pendingStep = Pending(onAnotherThread: { try writer.value.nextStep(generated) })
             return .logits(proposals: 0)
+        }
+    }
+
+    private func limited<Result>(_ body: () throws -> Result) throws -> Result {
+        try grammar.attempt(cursor.work, upTo: work) {
+            defer { work = cursor.work.remaining ?? 0 }
+            return try body()
         }
     }
 
@@ -109,6 +123,8 @@ final class ConstrainedWriter: PhaseWriter {
     }
 
     func take(_ logits: HostLogits, generated: Int, _ sampler: Sampler) throws -> PhaseStep {
+        // Until ``next(generated:_:)`` collects what becomes of a row, those after it are of no use.
+        if pendingChoice != nil || keptLogits != nil { return .nothing }
         if let pendingStep {
             guard let step = try pendingStep.value else {
                 keptLogits = Array(logits)
@@ -118,8 +134,9 @@ final class ConstrainedWriter: PhaseWriter {
             self.pendingStep = nil
         }
         let random = sampler.random
+        work = Self.workInPass
         do {
-            return try grammar.attempt(cursor.work, upTo: Self.workInPass) { try choose(logits, generated, sampler) }
+            return try limited { try choose(logits, generated, sampler) }
         } catch is GrammarBusy {
             sampler.random = random
             let parts = Exclusive((writer: self, sampler: sampler, logits: Array(logits)))
@@ -215,7 +232,8 @@ final class ConstrainedWriter: PhaseWriter {
         guard loops?.append(token) == true, (maximumTokens ?? .max) - generated > LoopDetector.nearLimit,
             !cursor.isInsideCharacter
         else { return false }
-        // Once in a text.
+        // Asked again after as many tokens as make a loop.
+        loops = LoopDetector()
         return try cursor.work.withoutLimit {
             guard try cursor.minimumTokenCount <= Self.maximumEnding else { return false }
             endedLoop = true

@@ -31,7 +31,7 @@ package final class Pending<Value: Sendable>: Sendable {
 
     /// Begins to compute a value on a thread that leaves the cores to the model.
     init(onAnotherThread compute: @escaping @Sendable () throws -> Value) {
-        startBackgroundThread { self.finish(Result { try compute() }) }
+        runInBackground { self.finish(Result { try compute() }) }
     }
 
     private func finish(_ result: Result<Value, any Error>) {

@@ -1,23 +1,32 @@
 internal import NIOCore
 internal import NIOHTTP1
 
-/// Replies to clients of HTTP/1.0, which know no chunks: a body of unknown length ends with the connection (RFC 9112, section 6.3).
+/// Frames replies as their requests need it: clients of HTTP/1.0 know no chunks, so that a body of unknown length ends with the connection
+/// (RFC 9112, section 6.3), and a reply to HEAD has no body.
 ///
-/// The server's framework does not tell requests of the versions apart, so that this is done where they are still known.
-final class OldVersionFraming: ChannelDuplexHandler, RemovableChannelHandler {
+/// The server's framework does not tell such requests apart, so that this is done where they are still known.
+final class ReplyFraming: ChannelDuplexHandler, RemovableChannelHandler {
     typealias InboundIn = HTTPServerRequestPart
     typealias InboundOut = HTTPServerRequestPart
     typealias OutboundIn = HTTPServerResponsePart
     typealias OutboundOut = HTTPServerResponsePart
 
-    /// The requests that have no complete reply, and whether each one is of the old version and ends its connection.
-    private var requests = CircularBuffer<(isOld: Bool, endsConnection: Bool)>()
+    private struct Request {
+        var isHead: Bool
+        /// Whether it is of HTTP/1.0.
+        var isOld: Bool
+        var endsConnection: Bool
+    }
+
+    /// The requests that have no complete reply.
+    private var requests = CircularBuffer<Request>()
     private var closes = false
 
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
         if case .head(let head) = unwrapInboundIn(data) {
             let isOld = head.version.major == 1 && head.version.minor == 0
-            requests.append((isOld, isOld && !head.isKeepAlive))
+            requests.append(
+                Request(isHead: head.method == .HEAD, isOld: isOld, endsConnection: isOld && !head.isKeepAlive))
         }
         context.fireChannelRead(data)
     }
@@ -36,13 +45,15 @@ final class OldVersionFraming: ChannelDuplexHandler, RemovableChannelHandler {
             guard closes else { return context.write(data, promise: promise) }
             let promise = promise ?? context.eventLoop.makePromise()
             // Closed once everything before it has been written.
-            promise.futureResult.assumeIsolated().whenComplete { _ in context.close(promise: nil) }
+            // The client may still be sending: without its half, it would lose the reply.
+            promise.futureResult.assumeIsolated().whenComplete { _ in context.close(mode: .output, promise: nil) }
             context.write(wrapOutboundOut(.end(trailers)), promise: promise)
+        case .body where requests.first?.isHead == true: promise?.succeed()
         default: context.write(data, promise: promise)
         }
     }
 
-    /// Puts an ``OldVersionFraming`` behind the decoder of requests, which is there when the server's own handlers are added.
+    /// Puts a ``ReplyFraming`` behind the decoder of requests, which is there when the server's own handlers are added.
     final class Installer: ChannelInboundHandler, RemovableChannelHandler, Sendable {
         typealias InboundIn = NIOAny
 
@@ -50,7 +61,7 @@ final class OldVersionFraming: ChannelDuplexHandler, RemovableChannelHandler {
             let pipeline = context.pipeline.syncOperations
             do {
                 let decoder = try pipeline.handler(type: ByteToMessageHandler<HTTPRequestDecoder>.self)
-                try pipeline.addHandler(OldVersionFraming(), position: .after(decoder))
+                try pipeline.addHandler(ReplyFraming(), position: .after(decoder))
             } catch { context.fireErrorCaught(error) }
         }
     }
