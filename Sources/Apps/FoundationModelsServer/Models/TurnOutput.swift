@@ -40,7 +40,7 @@ struct TurnFinish: Sendable {
     enum Reason: Sendable {
         /// The model ended its turn, or a stop string did.
         case stop
-        /// A limit of tokens, a full window or an endless repetition did: the answer is not complete.
+        /// A limit of tokens or a full window did: the answer is not complete.
         case length
         case calls
         /// The guardrails did.
