@@ -51,6 +51,8 @@ import Testing
             #expect(choice["message"]?["content"]?.string == "" && choice["finish_reason"]?.string == "stop")
             let streamed = try await server.chat(end + ", \"stream\": true").events.compactMap { $0["choices"]?.first?["delta"] }
             #expect(streamed.contains { $0["content"]?.string == "" })
+            // The end comes alone.
+            #expect(streamed.last == .object([]))
         }
         var writer = ResponsesWriter(
             id: "resp_1", created: 1, request: try ResponsesRequest(try JSONParser.parse(#"{"input": "Name a colour."}"#)))

@@ -67,10 +67,11 @@ struct ChatWriter: Sendable {
         }
     }
 
-    func end(_ index: Int, _ finish: TurnFinish) -> JSONValue {
+    func end(_ index: Int, _ finish: TurnFinish) -> [JSONValue] {
         // Clients that send an empty answer back need a text.
         let isEmpty = !written.contains(index) && calls[index, default: 0] == 0
-        return chunk([choice(index, isEmpty ? [.init("content", .string(""))] : [], finish: reason(finish))])
+        let empty = isEmpty ? [chunk([choice(index, [.init("content", .string(""))])])] : []
+        return empty + [chunk([choice(index, [], finish: reason(finish))])]
     }
 
     /// The last chunk of a stream whose client asked for the token counts.

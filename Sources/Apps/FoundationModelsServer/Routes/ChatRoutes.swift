@@ -58,7 +58,7 @@ struct ChatStream: ReplyWriter {
         case .ping: [EventText.comment]
         case .begin(let index, _): [EventText.event(writer.begin(index))]
         case .output(let index, let output): writer.chunks(index, output).map { EventText.event($0) }
-        case .end(let index, let finish): [EventText.event(writer.end(index, finish))]
+        case .end(let index, let finish): writer.end(index, finish).map { EventText.event($0) }
         }
     }
 
