@@ -169,6 +169,7 @@ import Waiting
         init(_ grammar: Grammar) {
             runInBackground { [isHeld, isReleased] in
                 let cursor = GrammarCursor(grammar) { _ in [] }
+                // Nobody else uses the grammar yet, so that it is not busy.
                 try? grammar.attempt(cursor.work, upTo: 1) {
                     isHeld.signal()
                     isReleased.wait()

@@ -19,7 +19,7 @@ package final class Grammar: @unchecked Sendable {
     /// Maximum number of bytes of cached masks.
     private static let maximumSize = 16 << 20
 
-    /// Maximum amount of work for compilation, about one second.
+    /// Maximum amount of work for compilation, half a second to a second.
     package static let fuelToCompile = 1_000_000
     /// Maximum amount of work for one call of a matcher. Continuations of a pattern that are not computed by then are
     /// not allowed.
@@ -53,7 +53,7 @@ package final class Grammar: @unchecked Sendable {
         }
     }
 
-    /// - Parameter fuel: the maximum amount of work for compilation, in units of about a microsecond.
+    /// - Parameter fuel: the maximum amount of work for compilation, in units of about half a microsecond.
     /// - Throws: ``SchemaError`` if the source is not valid, not supported or cannot be satisfied.
     package init(
         _ source: GrammarSource, vocabulary: TokenVocabulary, options: GrammarOptions = GrammarOptions(),

@@ -6,7 +6,7 @@ internal import Waiting
 /// that a schema waits only for others that are no larger. Large ones run on a thread that leaves the cores to the model.
 package enum SchemaCompiler {
     private struct Lane {
-        /// The maximum amount of work, in units of about a microsecond.
+        /// The maximum amount of work, in units of about half a microsecond.
         var fuel: Int
         var isBackground: Bool
         let lock = AsyncLock()
@@ -25,6 +25,7 @@ package enum SchemaCompiler {
         _ compile: @escaping @Sendable (_ fuel: Int) throws(SchemaError) -> Value
     ) async throws -> Value {
         for lane in lanes.dropLast() {
+            // What is too complex here may be compiled with more work.
             do { return try await run(compile, in: lane) } catch let error as SchemaError where error.kind == .tooComplex {}
         }
         return try await run(compile, in: lanes[lanes.count - 1])

@@ -44,8 +44,7 @@ final class ReplyFraming: ChannelDuplexHandler, RemovableChannelHandler {
             _ = requests.popFirst()
             guard closes else { return context.write(data, promise: promise) }
             let promise = promise ?? context.eventLoop.makePromise()
-            // Closed once everything before it has been written.
-            // The client may still be sending: without its half, it would lose the reply.
+            // Closed once everything has been written, and only for writing: a client that still sends would lose the reply otherwise.
             promise.futureResult.assumeIsolated().whenComplete { _ in context.close(mode: .output, promise: nil) }
             context.write(wrapOutboundOut(.end(trailers)), promise: promise)
         case .body where requests.first?.isHead == true: promise?.succeed()

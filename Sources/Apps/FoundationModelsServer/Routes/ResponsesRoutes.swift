@@ -173,6 +173,7 @@ extension ModelServer {
 
     /// Extends the lease of a response while it is written, and cancels the work if nobody wants it any more.
     private func keepLease(of id: String, _ run: AnswerRun) async {
+        // The sleep fails when the lease is no longer needed.
         while (try? await Task.sleep(for: .seconds(Self.leaseSeconds / 3))) != nil {
             do {
                 if try await !store.extendLease(of: id, by: Self.leaseSeconds) { return run.cancel() }

@@ -18,7 +18,7 @@ package final class GrammarWork: @unchecked Sendable {
     var isExceeded: Bool { if let left { left < 0 } else { false } }
 
     /// Runs steps with the limit of those that other threads make.
-    package func withoutLimit<Result>(_ body: () throws -> Result) rethrows -> Result {
+    package func withUsualLimit<Result>(_ body: () throws -> Result) rethrows -> Result {
         let before = left
         if before != nil { left = Grammar.fuelToAnswer * RegexArena.unit }
         defer { left = before }

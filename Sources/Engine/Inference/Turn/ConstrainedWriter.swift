@@ -234,7 +234,7 @@ final class ConstrainedWriter: PhaseWriter {
         else { return false }
         // Asked again after as many tokens as make a loop.
         loops = LoopDetector()
-        return try cursor.work.withoutLimit {
+        return try cursor.work.withUsualLimit {
             guard try cursor.minimumTokenCount <= Self.maximumEnding else { return false }
             endedLoop = true
             loops = nil

@@ -330,7 +330,7 @@ final class TurnDriver: SequenceWork {
             skipsPromptLogits = false
             return
         }
-        if isEnded || end != nil || proposal.isRejected || row < proposal.accepted || writer?.isWaiting == true { return }
+        if isEnded || end != nil || proposal.isRejected || row < proposal.accepted { return }
         if let question {
             // The logits after the prompt are not those of a question.
             if question.isAsked { question.take(logits) }
