@@ -129,7 +129,7 @@ let package = Package(
             ] + [.target(name: "FoundationModelsMacros", condition: .when(traits: ["Macros"]))],
             // Programs test for the API of 2027 with `#if canImport(FoundationModels, _version: 2)`.
             swiftSettings: settings + [.unsafeFlags(["-user-module-version", "2"])]),
-        .target(name: "Embeddings", dependencies: ["Inference", "InstalledModels"], swiftSettings: settings),
+        .target(name: "Embeddings", dependencies: ["Inference", "InstalledModels", "ModelAdapters"], swiftSettings: settings),
         // Models that count tokens and say how large their window is.
         .target(name: "TokenCounts", dependencies: ["FoundationModels"], swiftSettings: settings),
         .target(

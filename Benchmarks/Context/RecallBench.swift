@@ -1,5 +1,6 @@
 import ArgumentParser
 import ContextKit
+import Embeddings
 import Foundation
 import FoundationModels
 import FoundationModelsGGUF
@@ -37,6 +38,8 @@ struct RecallBench: AsyncParsableCommand {
     @Option(help: "The minimum evidence for recall (default: the product's).") var evidence: Double?
     @Option(help: "The minimum gain of a recalled token (default: the product's).") var gain: Double?
     @Flag(help: "Search by words only.") var words = false
+    @Flag(help: "Rank by the search alone.") var unranked = false
+    @Option(help: "The file of another ranker, made by Training/Ranker/train.") var ranker: String?
 
     enum Stories: String, ExpressibleByArgument {
         case first, second, third
@@ -168,7 +171,7 @@ struct RecallBench: AsyncParsableCommand {
             model.script.prompt.withLock { $0 = turn.prompt }
             try await Conversation.$today.withValue(turn.date) { _ = try await conversation.respond(to: turn.prompt) }
             if features != nil {
-                recorder.record(number, "exchange", [], "")
+                recorder.record(number, "exchange", turn.prompt, [], "")
                 // Questions are asked at different lengths, or length would tell them from exchanges.
                 if result.turns % Self.checkpoint == Self.checkpoint / 2 {
                     let known = result.turns - Self.minimumAge
@@ -214,7 +217,7 @@ struct RecallBench: AsyncParsableCommand {
             let date = talk.turns.last?.date ?? Date()
             try await Conversation.$today.withValue(date) { _ = try await asked.respond(to: question.text) }
             let context = asking.script.lastContext
-            if features != nil { recorder.record(number, question.kind, question.places, context) }
+            if features != nil { recorder.record(number, question.kind, question.text, question.places, context) }
             let recall = await asked.lastRecall
             if question.kind == Self.unrelatedKind {
                 result.unrelated += 1
@@ -254,6 +257,10 @@ struct RecallBench: AsyncParsableCommand {
     private func contextPolicy(_ recorder: Recorder) -> ContextPolicy {
         var policy = ContextPolicy.standard
         var search = words ? HybridSearch(model: nil) : HybridSearch()
+        if unranked { search = HybridSearch(model: GGUFEmbeddingModel.default, reranker: nil) }
+        if let ranker {
+            search = HybridSearch(model: GGUFEmbeddingModel.default, reranker: Reranker(file: URL(filePath: ranker)))
+        }
         if features != nil { search.observer = { features, found in recorder.seen.withLock { $0 = (features, found) } } }
         policy.recall?.search = search
         if let share { policy.recall?.share = share }
@@ -277,8 +284,10 @@ struct RecallBench: AsyncParsableCommand {
 
     /// What the search knows of a prompt, to train ``RecallModel``.
     private struct Line: Encodable {
-        struct Candidate: Encodable { var words: [Double], meaning: [Double], isEvidence: Bool }
-        var talk: Int, kind: String, isQuestion: Bool, words: [Double], meaning: [Double]
+        struct Candidate: Encodable {
+            var turn: Int, side: ScoredTurn.Side, words: [Double], meaning: [Double], pairs: [Double], isEvidence: Bool
+        }
+        var talk: Int, kind: String, prompt: String, isQuestion: Bool, words: [Double], meaning: [Double], pairs: [Double]
         /// The number of utterances that answer the question and are neither in the context nor among the candidates.
         var missing: Int
         var candidates: [Candidate]
@@ -288,19 +297,19 @@ struct RecallBench: AsyncParsableCommand {
         let seen = Mutex<(features: RecallModel.PromptFeatures, found: [Utterance])?>(nil)
         let lines = Mutex<[Line]>([])
 
-        func record(_ talk: Int, _ kind: String, _ places: [Talk.Place], _ context: String) {
+        func record(_ talk: Int, _ kind: String, _ prompt: String, _ places: [Talk.Place], _ context: String) {
             guard let (features, found) = seen.withLock({ $0.take() }) else { return }
             let open = places.filter { !context.contains($0.text) }
             let candidates = found.map { utterance in
                 let known = utterance.features(best: found[0])
                 return Line.Candidate(
-                    words: known.words, meaning: known.meaning,
+                    turn: utterance.turn, side: utterance.side, words: known.words, meaning: known.meaning, pairs: known.pairs,
                     isEvidence: open.contains { $0.turn == utterance.turn && $0.side == utterance.side })
             }
             let missing = open.count { place in !found.contains { $0.turn == place.turn && $0.side == place.side } }
             let line = Line(
-                talk: talk, kind: kind, isQuestion: !places.isEmpty, words: features.words, meaning: features.meaning,
-                missing: missing, candidates: candidates)
+                talk: talk, kind: kind, prompt: prompt, isQuestion: !places.isEmpty, words: features.words,
+                meaning: features.meaning, pairs: features.pairs, missing: missing, candidates: candidates)
             lines.withLock { $0.append(line) }
         }
     }

@@ -57,7 +57,7 @@ public struct GGUFEmbeddingModel: EmbeddingModel, Hashable {
     public static func releaseAll() { ModelPool.shared.releaseIdleEmbedders() }
 
     /// The model in memory, for one call.
-    private nonisolated(nonsending) func embedder() async throws -> ModelLease<TextEmbedder> {
+    nonisolated(nonsending) func embedder() async throws -> ModelLease<TextEmbedder> {
         let path = url.path
         do {
             return try await ModelPool.shared.embedder(path: path)

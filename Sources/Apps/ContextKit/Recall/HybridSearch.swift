@@ -15,9 +15,17 @@ internal import TextSearch
 /// the newest turns that contain it are considered. All vectors are compared.
 public struct HybridSearch: TurnSearch {
     private let model: (any EmbeddingModel)?
+    private let reranker: Reranker?
 
     /// Creates a search with the default embedding model, or another one; nil to search by words only.
-    public init(model: (any EmbeddingModel)? = GGUFEmbeddingModel.default) { self.model = model }
+    ///
+    /// What is found is ranked by a ``Reranker`` if there is one for the model.
+    public init(model: (any EmbeddingModel)? = GGUFEmbeddingModel.default) {
+        self.init(model: model, reranker: (model as? GGUFEmbeddingModel).map { Reranker(model: $0) })
+    }
+
+    /// - Parameter reranker: nil to rank by the search alone.
+    public init(model: (any EmbeddingModel)?, reranker: Reranker?) { (self.model, self.reranker) = (model, reranker) }
 
     /// The model if it can be used. A file that is missing is not an error.
     private var availableModel: (any EmbeddingModel)? {
@@ -78,12 +86,14 @@ public struct HybridSearch: TurnSearch {
     private static let minimumNeed = 0.2
     /// Maximum number of results.
     private static let maximumResults = 120
+    /// Maximum number of results that are ranked by reading them together with the prompt.
+    private static let maximumPairs = 50
 
     public nonisolated(nonsending) func turns(
-        for prompt: String, in conversation: String, of archive: ConversationArchive, count: Int, except known: Set<Int>
+        for prompt: String, in conversation: String, of archive: ConversationArchive, count: Int, except shown: Set<Int>
     ) async throws -> [ScoredTurn] {
         let query = RecallQuery(prompt)
-        guard count > known.count else { return [] }
+        guard count > shown.count else { return [] }
         let terms = try terms(of: query, in: conversation, of: archive, count: count)
         var similarity = Similarity()
         do {
@@ -94,17 +104,19 @@ public struct HybridSearch: TurnSearch {
             // A model that cannot be used must not hide what is found by words.
             Logger.contextKit.warning("A conversation is searched by words only: \(error)")
         }
-        let isRecent = { known.contains($0) || $0 >= count - Self.recentTurns(of: count) }
+        let isRecent = { shown.contains($0) || $0 >= count - Self.recentTurns(of: count) }
         // The number of turns comes from a file: no memory is reserved for turns that cannot be found.
         let last = max(terms.compactMap(\.turns.first).max() ?? -1, similarity.turnCount - 1)
         var sums = [Double](repeating: 0, count: max(0, min(count, last + 1, Similarity.maximumTurns)))
         for term in terms { for turn in term.turns where sums.indices.contains(turn) { sums[turn] += term.weight } }
         // Only the turns that are strongest as a whole are read.
-        let strongest = Self.strongest(Self.maximumTurns, sums, similarity, except: known)
+        let strongest = Self.strongest(Self.maximumTurns, sums, similarity, except: shown)
         var damaged: Set<Int> = []
+        var known: [Int: Turn] = [:]
         func utterances(of numbers: some Sequence<Int>) throws -> [Utterance] {
             let (turns, damage) = try archive.turns(of: conversation, numbers: Set(numbers))
             damaged.formUnion(damage.compactMap(\.turn))
+            known.merge(turns) { first, _ in first }
             var utterances: [Utterance] = []
             for turn in turns.values.sorted(by: { $0.number < $1.number }) {
                 let sides = Utterance.Side.allCases.map { Utterance(turn, $0, terms, similarity) }
@@ -126,9 +138,15 @@ public struct HybridSearch: TurnSearch {
         while best.isEmpty, !left.isEmpty { try readMore(Self.maximumTurnsOfNeed) }
         // Nobody can tell what a damaged turn said: it is reported.
         if best.isEmpty { return damaged.sorted().map { ScoredTurn(number: $0, score: 1, evidence: 1) } }
-        let features = features(query, terms, best, similarity, sums, count, isRecent)
-        let need = RecallModel.need(features)
-        if need >= Self.minimumNeed || observer != nil { try readMore(left.count) }
+        var features = features(query, terms, best, similarity, sums, count, isRecent)
+        var need = RecallModel.need(features)
+        if need >= Self.minimumNeed || observer != nil {
+            try readMore(left.count)
+            if try await rank(&best, for: query, known, in: conversation, of: archive) {
+                features.pairs = Self.pairFeatures(best)
+                need = RecallModel.need(features)
+            }
+        }
         let first = best[0]
         observer?(features, best)
         let lost = damaged.map { ScoredTurn(number: $0, score: 1, evidence: need) }
@@ -147,6 +165,47 @@ public struct HybridSearch: TurnSearch {
         for index in utterances.indices { utterances[index].weigh(terms, averageLength: averageLength) }
         utterances.sort { $0.strength == $1.strength ? $0.turn > $1.turn : $0.strength > $1.strength }
         utterances.removeLast(max(0, utterances.count - maximumResults))
+    }
+
+    /// Reads the strongest utterances together with the prompt. Returns false if that is not possible.
+    private nonisolated(nonsending) func rank(
+        _ utterances: inout [Utterance], for query: RecallQuery, _ known: [Int: Turn], in conversation: String,
+        of archive: ConversationArchive
+    ) async throws -> Bool {
+        guard let reranker, utterances.contains(where: \.hasVectors) else { return false }
+        let count = min(utterances.count, Self.maximumPairs)
+        do {
+            // What a user says is often an answer.
+            let before = Set(utterances[..<count].filter { $0.side == .user }.map { $0.turn - 1 }).subtracting(known.keys)
+            let turns = known.merging(try archive.turns(of: conversation, numbers: before).turns) { first, _ in first }
+            let candidates = utterances[..<count].map { utterance in
+                Reranker.Candidate(
+                    (utterance.side.label) + (turns[utterance.turn]?.text(of: utterance.side) ?? ""),
+                    context: utterance.side == .user
+                        ? turns[utterance.turn - 1].map { Utterance.Side.model.label + $0.response } ?? ""
+                        : turns[utterance.turn].map { Utterance.Side.user.label + $0.prompt } ?? "")
+            }
+            let question = Utterance.Side.user.label + query.prompt
+            guard let logits = try await reranker.logits(of: candidates, for: question), let least = logits.min() else {
+                return false
+            }
+            for index in utterances.indices { utterances[index].pair = index < count ? logits[index] : least }
+        } catch let error as CancellationError {
+            throw error
+        } catch {
+            // A model that cannot be used must not hide what the search has found.
+            Logger.contextKit.warning("What was said is not ranked: \(error)")
+            return false
+        }
+        return true
+    }
+
+    /// What the pairs say about the need: the best logits.
+    private static func pairFeatures(_ utterances: [Utterance]) -> [Double] {
+        let logits = utterances.prefix(maximumPairs).compactMap(\.pair).sorted(by: >)
+        guard let best = logits.first else { return [] }
+        func at(_ index: Int) -> Double { logits[min(index, logits.count - 1)] }
+        return [best, best - at(1), best - at(5), best - at(20)]
     }
 
     /// The turns that are strongest as a whole, the strongest first. A turn without common words is found by its meaning only.

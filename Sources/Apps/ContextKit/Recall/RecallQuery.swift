@@ -18,7 +18,8 @@ struct RecallQuery {
     let sentenceCount: Int
     /// The sentences that end in a question mark.
     let questions: [String]
-    private let prompt: String
+    /// All of it.
+    let prompt: String
 
     /// The maximum number of words that are searched.
     private static let maximumWords = 40

@@ -38,7 +38,9 @@ package struct Utterance: Sendable {
     /// The largest cosine of a sentence, and the cosine of the whole; 0 without vectors.
     let sentence: Double
     let whole: Double
-    private let hasVectors: Bool
+    let hasVectors: Bool
+    /// The logit that it answers the prompt, of a model that reads both; nil without one.
+    var pair: Double?
     /// The score by words (BM25).
     private(set) var wordScore = 0.0
     private var otherTerms = 0.0
@@ -106,7 +108,8 @@ package struct Utterance: Sendable {
                 isQuestion ? 1 : 0, log(1 + Double(length)), age,
             ],
             meaning: hasVectors
-                ? [sentence, whole, strength, strength - best.strength, other.sentence, other.whole] : [])
+                ? [sentence, whole, strength, strength - best.strength, other.sentence, other.whole] : [],
+            pairs: pair.map { [$0] } ?? [])
     }
 
     func matches(_ terms: [SearchTerm]) -> [String] {

@@ -16,6 +16,8 @@ package actor TextEmbedder {
     private let model: NeuralModel
     /// The caches of the texts of a batch. All layers share their memory.
     private var caches: [KVCache] = []
+    /// The adapter of the last ranker, and caches that use it.
+    private var ranking: (adapter: LowRankAdapter, caches: [KVCache])?
     private nonisolated let executor: EngineExecutor
     /// The memory of the weights; nil if nobody counts it. Given back last.
     private nonisolated let room: MemoryReservation?
@@ -24,7 +26,7 @@ package actor TextEmbedder {
 
     /// The largest text in tokens. Attention takes time that grows with the square of the length.
     private static let maximumLength = 8192
-    private static let batchTexts = 64
+    static let batchTexts = 64
     /// Texts that are sorted by length together.
     private static let partTexts = 4096
 
@@ -136,10 +138,7 @@ package actor TextEmbedder {
     }
 
     private func embed(_ tokens: [TokenID], counts: [Int], into output: inout [Float]) throws {
-        while caches.count < counts.count {
-            caches.append(try KVCache(shape: shape, capacity: maximumTokens, sharesLayers: true))
-        }
-        for (cache, count) in zip(caches, counts) { try cache.reserve(count) }
+        try prepare(&caches, counts, adapter: nil)
         try tokens.withUnsafeBufferPointer { tokens in
             try output.withUnsafeMutableBufferPointer { output in
                 guard let start = output.baseAddress else { return }
@@ -148,6 +147,45 @@ package actor TextEmbedder {
                     isCancelled: { Task.isCancelled })
             }
         }
+    }
+
+    private func prepare(_ caches: inout [KVCache], _ counts: [Int], adapter: LowRankAdapter?) throws {
+        while caches.count < counts.count {
+            caches.append(try KVCache(shape: shape, capacity: maximumTokens, adapter: adapter, sharesLayers: true))
+        }
+        for (cache, count) in zip(caches, counts) { try cache.reserve(count) }
+    }
+
+    // MARK: - Ranking
+
+    /// - Throws: ``ModelError`` if the ranker does not fit the model.
+    func adapter(of ranker: RankerFile) throws(ModelError) -> LowRankAdapter {
+        if let ranking, ranking.adapter.identity == ranker.adapter.identity { return ranking.adapter }
+        guard let adapter = try model.adapter(ranker.adapter, file: GGUFFile(path: path)) else {
+            throw .invalid(field: "the ranker", reason: "changes matrices that cannot be changed beside the weights")
+        }
+        ranking = (adapter, [])
+        return adapter
+    }
+
+    /// Computes the vectors of all tokens of texts that fit into one pass, each of length 1.
+    ///
+    /// - Parameter body: receives the vectors `[tokens][width]` and the rows of each text.
+    func embedTokens(
+        _ texts: [[TokenID]], _ adapter: LowRankAdapter, _ body: (UnsafeBufferPointer<Float>, [Range<Int>]) -> Void
+    ) throws {
+        let counts = texts.map(\.count)
+        guard !counts.contains(0) else { return }
+        // Another ranker may have been used in the meantime.
+        var caches = ranking.flatMap { $0.adapter === adapter ? $0.caches : nil } ?? []
+        try prepare(&caches, counts, adapter: adapter)
+        ranking = (adapter, caches)
+        let rows = try texts.flatMap(\.self).withUnsafeBufferPointer { tokens in
+            try model.embedTokens(tokens, parts: Array(zip(caches, counts)), isCancelled: { Task.isCancelled })
+        }
+        var places: [Range<Int>] = []
+        for count in counts { places.append((places.last?.upperBound ?? 0)..<(places.last?.upperBound ?? 0) + count) }
+        body(rows, places)
     }
 }
 

@@ -47,10 +47,12 @@ package struct Safetensors: Sendable {
     /// The values of `__metadata__`.
     package private(set) var metadata: [String: String] = [:]
 
-    package init(file: URL) throws { try add(file) }
+    package init(file: URL) throws { try add(SourceFile(path: file.path)) }
+
+    init(_ source: SourceFile) throws { try add(source) }
 
     /// Reads several files as one.
-    package init(files: [URL]) throws { for file in files { try add(file) } }
+    package init(files: [URL]) throws { for file in files { try add(SourceFile(path: file.path)) } }
 
     /// The numbers of E4M3: a sign, 4 bits of the exponent with a bias of 7, 3 bits of the fraction; no infinity
     /// (https://arxiv.org/abs/2209.05433).
@@ -66,18 +68,18 @@ package struct Safetensors: Sendable {
 
     private static let maximumHeader = 100 << 20
 
-    private mutating func add(_ url: URL) throws {
-        let source = try SourceFile(path: url.path)
-        paths.append(url.path)
+    private mutating func add(_ source: SourceFile) throws {
+        paths.append(source.path)
+        let fileName = URL(filePath: source.path).lastPathComponent
         guard source.size >= 8 else {
-            throw ModelError.truncated(field: "the header of \(url.lastPathComponent)", offset: source.size)
+            throw ModelError.truncated(field: "the header of \(fileName)", offset: source.size)
         }
         var length: UInt64 = 0
         try withUnsafeMutableBytes(of: &length) { try source.read(into: $0, at: 0) }
         length = UInt64(littleEndian: length)
         guard length <= UInt64(min(Self.maximumHeader, source.size - 8)) else {
             throw ModelError.invalid(
-                field: "the header of \(url.lastPathComponent)", reason: "has a length of \(length) bytes")
+                field: "the header of \(fileName)", reason: "has a length of \(length) bytes")
         }
         var header = Data(count: Int(length))
         try header.withUnsafeMutableBytes { try source.read(into: $0, at: 8) }
@@ -85,7 +87,7 @@ package struct Safetensors: Sendable {
         var total = 0
         let entries: [String: Entry]
         do { entries = try JSONDecoder().decode([String: Entry].self, from: header) } catch {
-            throw ModelError.invalid(field: url.lastPathComponent, reason: "is not valid JSON of the expected form")
+            throw ModelError.invalid(field: fileName, reason: "is not valid JSON of the expected form")
         }
         for (name, entry) in entries {
             if name == "__metadata__" {

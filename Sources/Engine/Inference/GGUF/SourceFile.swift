@@ -1,6 +1,8 @@
+internal import Files
 internal import Foundation
 
-/// A file that is read with `pread`, never mapped: a file that shrinks while it is read causes an error, not SIGBUS.
+/// A file that is read with `pread`, never mapped: a file that shrinks while it is read causes an error, not SIGBUS. Or bytes in memory
+/// that are read in the same way.
 package final class SourceFile: Sendable {
     let path: String
     /// Size in bytes when the file was opened.
@@ -8,9 +10,17 @@ package final class SourceFile: Sendable {
     /// Size, modification time and inode when the file was opened.
     let state: [UInt64]
     private let descriptor: Int32
+    private let contents: Data?
+
+    /// - Parameter name: what errors call the bytes.
+    init(_ contents: Data, name: String) {
+        (path, size, self.contents, descriptor) = (name, contents.count, contents, -1)
+        state = [UInt64(contents.count), contents.withUnsafeBytes { FNV.hash($0) }]
+    }
 
     package init(path: String) throws(ModelError) {
         self.path = path
+        contents = nil
         // A named pipe without a writer must not block; for regular files, the flag means nothing.
         descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
         guard descriptor >= 0 else { throw .unreadable(path: path, reason: String(cString: strerror(errno))) }
@@ -25,10 +35,18 @@ package final class SourceFile: Sendable {
         guard size > 0 else { throw .unreadable(path: path, reason: "it is empty") }
     }
 
-    deinit { close(descriptor) }
+    deinit { if contents == nil { close(descriptor) } }
 
     /// Fills `buffer` with the bytes at `offset`.
     package func read(into buffer: UnsafeMutableRawBufferPointer, at offset: Int) throws(ModelError) {
+        if let contents {
+            guard offset >= 0, offset <= size, buffer.count <= size - offset else {
+                throw .unreadable(path: path, reason: "it is shorter than it says")
+            }
+            let start = contents.startIndex + offset
+            contents.copyBytes(to: buffer, from: start..<start + buffer.count)
+            return
+        }
         var done = 0
         while done < buffer.count {
             let count = pread(descriptor, buffer.baseAddress.map { $0 + done }, buffer.count - done, off_t(offset + done))

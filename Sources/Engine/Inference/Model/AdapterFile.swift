@@ -1,4 +1,5 @@
-internal import Foundation
+internal import Files
+package import Foundation
 
 /// A low-rank adapter (LoRA, arXiv:2106.09685): for some matrices of a model, the change by fine-tuning as the product of two low-rank
 /// matrices. It is used beside the weights (``LowRankAdapter``), or merged into them on loading, so that inference takes no additional
@@ -28,7 +29,30 @@ package final class AdapterFile: Sendable {
     }
 
     /// Identifies the file's state; nil if it cannot be examined.
-    var identity: UInt64? { GGUFFile.identity(of: [path]) }
+    var identity: UInt64? { Self.identity(of: [self]) }
+
+    /// The state of bytes in memory; nil for a file.
+    private let contentsIdentity: UInt64?
+
+    /// The same for several files.
+    static func identity(of files: [AdapterFile]) -> UInt64? {
+        let contents = files.compactMap(\.contentsIdentity)
+        guard !contents.isEmpty else { return GGUFFile.identity(of: files.map(\.path)) }
+        return contents.count == files.count ? contents.withUnsafeBytes { FNV.hash($0) } : nil
+    }
+
+    /// Reads an adapter that is a part of a program.
+    ///
+    /// - Parameter name: what errors call it.
+    /// - Throws: ``ModelError`` if it is not an adapter in the form of `.fmadapter`.
+    package convenience init(contents: Data, name: String) throws(ModelError) {
+        let source = SourceFile(contents, name: name)
+        let file: Safetensors
+        do { file = try Safetensors(source) } catch {
+            throw (error as? ModelError) ?? .invalid(field: "the adapter", reason: "is not safetensors: \(error)")
+        }
+        try self.init(safetensors: file, path: name, contentsIdentity: source.state.withUnsafeBytes { FNV.hash($0) })
+    }
 
     /// - Throws: ``ModelError`` if the file is damaged or is not an adapter.
     package convenience init(path: String) throws(ModelError) {
@@ -95,7 +119,9 @@ package final class AdapterFile: Sendable {
             alpha: try file.metadata.float("adapter.lora.alpha") ?? 0, halves: halves)
     }
 
-    private convenience init(safetensors file: Safetensors, path: String) throws(ModelError) {
+    private convenience init(
+        safetensors file: Safetensors, path: String, contentsIdentity: UInt64? = nil
+    ) throws(ModelError) {
         guard file.metadata["format"] == "fmadapter" else {
             throw .invalid(
                 field: "the adapter",
@@ -120,13 +146,15 @@ package final class AdapterFile: Sendable {
         }
         try self.init(
             path: path, name: file.metadata["name"] ?? "adapter", architecture: architecture, texts: file.metadata, alpha: alpha,
-            halves: halves)
+            halves: halves, contentsIdentity: contentsIdentity)
     }
 
     private init(
-        path: String, name: String, architecture: String, texts: [String: String], alpha: Double, halves: [String: Half]
+        path: String, name: String, architecture: String, texts: [String: String], alpha: Double, halves: [String: Half],
+        contentsIdentity: UInt64? = nil
     ) throws(ModelError) {
         self.path = path
+        self.contentsIdentity = contentsIdentity
         (self.name, self.architecture, self.texts, self.alpha, self.halves) = (name, architecture, texts, alpha, halves)
         baseFingerprint = texts["base_fingerprint"]
         baseName = texts["base_model"]

@@ -44,4 +44,19 @@ extension ForwardPass {
             for column in 0..<columns { output[index * columns + column] = vector[column] * factor }
         }
     }
+
+    /// The vectors of the tokens of the last batch, each of length 1: `[count][width]`.
+    func tokenVectors(count: Int) -> UnsafeBufferPointer<Float> {
+        let s = scratch
+        if weights.tensors.outputNorm != nil { normalizeForHead(s.residual, rows: count) }
+        let vectors = weights.tensors.outputNorm == nil ? s.residual : s.normed.x
+        for row in 0..<count {
+            let vector = vectors + row * width
+            var squares: Float = 0
+            for column in 0..<width { squares += vector[column] * vector[column] }
+            let factor = squares > 0 ? 1 / squares.squareRoot() : 0
+            for column in 0..<width { vector[column] *= factor }
+        }
+        return UnsafeBufferPointer(start: vectors, count: count * width)
+    }
 }

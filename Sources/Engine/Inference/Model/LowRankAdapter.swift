@@ -31,7 +31,7 @@ package final class LowRankAdapter: Sendable {
         reserve: (Int) -> MemoryReservation? = { _ in nil }
     ) throws(ModelError) {
         for file in files { try file.check(model) }
-        guard let identity = GGUFFile.identity(of: files.map(\.path)) else { return nil }
+        guard let identity = AdapterFile.identity(of: files) else { return nil }
         self.identity = identity
         let targets = files.reduce(into: Set<String>()) { $0.formUnion($1.targets) }
         let matrices = origins.indices.filter { targets.contains(origins[$0].name) && origins[$0].isAdaptable }

@@ -166,6 +166,22 @@ package final class NeuralModel: TokenModel {
         _ tokens: UnsafeBufferPointer<TokenID>, parts: [(cache: KVCache, count: Int)], pooling: ModelShape.Pooling,
         into output: UnsafeMutablePointer<Float>, isCancelled: () -> Bool
     ) throws(CancellationError) {
+        let segments = try encode(tokens, parts, isCancelled)
+        pass.pool(segments, pooling, into: output)
+    }
+
+    /// Computes the vectors of all tokens of several texts, in one batch, each of length 1: `[tokens][width]`. They are overwritten by
+    /// the next pass.
+    func embedTokens(
+        _ tokens: UnsafeBufferPointer<TokenID>, parts: [(cache: KVCache, count: Int)], isCancelled: () -> Bool
+    ) throws(CancellationError) -> UnsafeBufferPointer<Float> {
+        _ = try encode(tokens, parts, isCancelled)
+        return pass.tokenVectors(count: tokens.count)
+    }
+
+    private func encode(
+        _ tokens: UnsafeBufferPointer<TokenID>, _ parts: [(cache: KVCache, count: Int)], _ isCancelled: () -> Bool
+    ) throws(CancellationError) -> [Segment] {
         var row = 0
         var segments: [Segment] = []
         for (cache, count) in parts {
@@ -174,8 +190,8 @@ package final class NeuralModel: TokenModel {
         }
         var none: [RowState] = []
         try process(tokens, segments, states: &none, isCancelled: isCancelled)
-        pass.pool(segments, pooling, into: output)
         for part in parts { part.cache.rewind(to: 0, keepsPages: true) }
+        return segments
     }
 
     // MARK: - Measurements
