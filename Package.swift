@@ -74,7 +74,7 @@ let package = Package(
         .target(
             name: "ModelAdapters",
             exclude: [
-                "qwen2.5-coder-1.5b.assistant.fmadapter", "qwen2.5-coder-1.5b.tagging.fmadapter",
+                "minilm-l6-v2.ranker.fmadapter", "qwen2.5-coder-1.5b.assistant.fmadapter", "qwen2.5-coder-1.5b.tagging.fmadapter",
                 "smollm2-135m.tagging.fmadapter",
             ],
             cSettings: [.unsafeFlags(["-O2"])]),

@@ -1,10 +1,12 @@
 #!/usr/bin/env python3
-"""Trains the two models of recall: whether a prompt needs anything that was said earlier, and which utterances it needs.
+"""Trains the models of recall: whether a prompt needs anything that was said earlier, and which utterances it needs; each by words alone and
+with vectors, and the second with the ranker.
 
     context-bench recall --model FILE --file SET --unrelated PROMPTS --evidence 2 --features SET.features.jsonl
     context-bench recall … --words --features SET.words.jsonl
+    context-bench recall … --ranker HALF.fmadapter --features SET.pairs.jsonl      (a ranker that has not learned from this set)
     context-bench recall --model FILE --stories first --conversations 3 --evidence 2 --features first.features.jsonl   (also second, --words)
-    Tests/Tools/train_recall.py --meaning SET.features.jsonl … --words SET.words.jsonl … \\
+    Tests/Tools/train_recall.py --meaning SET.features.jsonl … --words SET.words.jsonl … --pairs SET.pairs.jsonl … \\
         --stories first.features.jsonl first.words.jsonl second.features.jsonl second.words.jsonl > Sources/Apps/ContextKit/Recall/RecallWeights.swift
 
 Logistic regressions with a penalty on the squares of the weights. The report on standard error is of cross-validation: each
@@ -58,21 +60,29 @@ def value(features, weights):
     return features @ weights[:-1] + weights[-1]
 
 
-def prompt_features(line, meaning):
-    return line["words"] + (line["meaning"] if meaning else [])
+WORDS, MEANING, PAIRS = range(3)
 
 
-def utterance_features(candidate, meaning):
-    return candidate["words"] + (candidate["meaning"] if meaning else [])
+def prompt_features(line, kind):
+    return line["words"] + (line["meaning"] if kind else [])
 
 
-def usable(lines, meaning):
+def utterance_features(candidate, kind):
+    # What a ranker says of a pair tells more than all the rest, of which only the order of the search adds to it.
+    return candidate["pairs"] if kind == PAIRS else candidate["words"] + (candidate["meaning"] if kind else [])
+
+
+def is_usable(item, kind):
+    return bool(item["pairs"] if kind == PAIRS else not kind or item["meaning"])
+
+
+def usable(lines, kind):
     """Prompts before anything was evicted, or before there were vectors, say nothing."""
-    return [line for line in lines if line["candidates"] and (not meaning or line["meaning"])]
+    return [line for line in lines if line["candidates"] and is_usable(line["candidates"][0], kind)]
 
 
-def need_data(lines, meaning):
-    features = numpy.array([prompt_features(line, meaning) for line in lines])
+def need_data(lines, kind):
+    features = numpy.array([prompt_features(line, kind) for line in lines])
     labels = numpy.array([line["isQuestion"] and is_open(line) for line in lines], float)
     return features, labels
 
@@ -82,39 +92,39 @@ def is_open(line):
     return line["missing"] > 0 or any(candidate["isEvidence"] for candidate in line["candidates"])
 
 
-def relevance_data(lines, meaning):
+def relevance_data(lines, kind):
     features, labels = [], []
     for line in lines:
         if not line["isQuestion"]:
             continue
         for candidate in line["candidates"]:
-            if meaning and not candidate["meaning"]:
+            if not is_usable(candidate, kind):
                 continue
-            features.append(utterance_features(candidate, meaning))
+            features.append(utterance_features(candidate, kind))
             labels.append(candidate["isEvidence"])
     return numpy.array(features), numpy.array(labels, float)
 
 
-def report(lines, meaning):
+def report(lines, kind):
     talks = sorted({line["talk"] for line in lines})
     scores, found, simple, kinds = [], numpy.zeros(len(BUDGETS)), numpy.zeros(len(BUDGETS)), []
     asked = 0
     for talk in talks:
         training = [line for line in lines if line["talk"] != talk]
         tested = [line for line in lines if line["talk"] == talk]
-        need = fit(*need_data(training, meaning))
-        relevance = fit(*relevance_data(training, meaning))
-        features, labels = need_data(tested, meaning)
+        need = fit(*need_data(training, kind))
+        relevance = fit(*relevance_data(training, kind))
+        features, labels = need_data(tested, kind)
         scores += list(zip(value(features, need), labels, [line["kind"] for line in tested]))
         for line in tested:
             if not line["isQuestion"]:
                 continue
             asked += 1
-            candidates = [item for item in line["candidates"] if not meaning or item["meaning"]]
+            candidates = [item for item in line["candidates"] if is_usable(item, kind)]
             if not candidates:
                 continue
-            matrix = numpy.array([utterance_features(item, meaning) for item in candidates])
-            tokens = (numpy.exp(matrix[:, 6]) - 1) * TOKENS_PER_WORD + 5
+            matrix = numpy.array([utterance_features(item, kind) for item in candidates])
+            tokens = (numpy.exp([item["words"][6] for item in candidates]) - 1) * TOKENS_PER_WORD + 5
             evidence = numpy.array([item["isEvidence"] for item in candidates])
             for ranking, total in [(value(matrix, relevance), found), (-numpy.arange(len(matrix), dtype=float), simple)]:
                 order = numpy.argsort(-ranking, kind="stable")
@@ -125,7 +135,7 @@ def report(lines, meaning):
     questions = numpy.array([label == 1 for _, label, _ in scores])
     exchanges = numpy.array([kind == "exchange" for _, _, kind in scores])
     unrelated = numpy.array([kind == "unrelated" for _, _, kind in scores])
-    print(f"{'with' if meaning else 'without'} vectors: {questions.sum()} questions, {exchanges.sum()} exchanges, "
+    print(f"{['by words', 'with vectors', 'with the ranker'][kind]}: {questions.sum()} questions, {exchanges.sum()} exchanges, "
           f"{unrelated.sum()} unrelated prompts", file=sys.stderr)
     for limit in [0.2, 0.35, 0.5, 0.65, 0.8, 0.9]:
         is_above = values > numpy.log(limit / (1 - limit))
@@ -139,17 +149,21 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--meaning", nargs="+", required=True)
     parser.add_argument("--words", nargs="+", required=True)
+    parser.add_argument("--pairs", nargs="+", required=True)
     parser.add_argument("--stories", nargs="+", default=[], help="files of generated stories, with vectors and by words in turn")
     arguments = parser.parse_args()
     stories = thinned(arguments.stories)
     print("// Written by Tests/Tools/train_recall.py.\n\nextension RecallModel {")
-    for meaning, paths in [(False, arguments.words + arguments.stories[1::2]), (True, arguments.meaning + arguments.stories[::2])]:
-        lines = usable(read(paths, stories), meaning)
-        report(lines, meaning)
-        suffix = "Meaning" if meaning else "Words"
-        for name, data in [("need", need_data(lines, meaning)), ("relevance", relevance_data(lines, meaning))]:
+    sets = [arguments.words + arguments.stories[1::2], arguments.meaning + arguments.stories[::2], arguments.pairs]
+    for kind, paths in enumerate(sets):
+        lines = usable(read(paths, stories), kind)
+        report(lines, kind)
+        suffix = ["Words", "Meaning", "Pairs"][kind]
+        for name, data in [("need", need_data(lines, kind)), ("relevance", relevance_data(lines, kind))]:
+            if name == "need" and kind == PAIRS:
+                continue  # it is known before anything is ranked
             weights = fit(*data)
-            if name == "need" and not meaning:
+            if name == "need" and kind == WORDS:
                 weights[-1] += WORDS_SHIFT
             weights = ", ".join(f"{weight:.4f}" for weight in weights)
             print(f"    static let {name}By{suffix}: [Double] = [{weights}]")

@@ -47,8 +47,8 @@ public struct Reranker: Sendable {
         return try await trained(model.embedder().model) != nil
     }
 
-    /// The likelihood, from 0 to 1, that each text answers a question. It is a calibrated probability for texts among which a search has
-    /// found one or two right ones in fifty.
+    /// The likelihood, from 0 to 1, that each text answers a question. It was trained with one to three right texts among six others that
+    /// a search ranks high; among more texts, it is too high.
     ///
     /// - Throws: ``EmbeddingError`` if there is no model, or no trained part for it, or `CancellationError`.
     public nonisolated(nonsending) func scores(of texts: [String], for question: String) async throws -> [Double] {
@@ -65,10 +65,10 @@ public struct Reranker: Sendable {
         return logits.map { 1 / (1 + exp(-$0)) }
     }
 
-    // The maximum numbers of tokens of a question, a text and its context: as in training.
+    // The maximum numbers of tokens of a question, a text and its context. What is longer is known by its beginning; a context, by its end.
     private static let questionTokens = 48
-    private static let textTokens = 100
-    private static let contextTokens = 36
+    package static let textTokens = 200
+    package static let contextTokens = 36
 
     /// The logits of the scores; nil if there is no model, or no trained part for it.
     package nonisolated(nonsending) func logits(of candidates: [Candidate], for question: String) async throws -> [Double]? {
@@ -79,7 +79,7 @@ public struct Reranker: Sendable {
         let marks = embedder.tokens(of: "")
         guard let begin = marks.first, let end = marks.last else { return nil }
         let texts = candidates.map { candidate in
-            let text = embedder.plainTokens(of: candidate.text).prefix(Self.textTokens)
+            let text = embedder.plainTokens(of: candidate.text).prefix(min(Self.textTokens, embedder.maximumTokens - 2))
             let context = candidate.context.isEmpty ? [] : embedder.plainTokens(of: candidate.context).suffix(Self.contextTokens)
             return TextEmbedder.Candidate(tokens: [begin] + text + [end] + context, compared: text.count + 2)
         }

@@ -1,7 +1,7 @@
 import Foundation
 
 /// Estimates from a search whether a prompt needs anything that was said earlier, and which utterances it needs: two logistic
-/// regressions, each by words alone, with vectors, and with the ranker that reads pairs.
+/// regressions, each with and without vectors, and one for utterances that a ranker has compared with the prompt.
 ///
 /// `Tests/Tools/train_recall.py` writes the weights, from the features that `context-bench recall --features` writes for
 /// conversations of several authors (BENCHMARKS.md, “Recall”).
@@ -12,29 +12,27 @@ package enum RecallModel {
         package var words: [Double]
         /// Of the similarity of vectors; empty without vectors.
         package var meaning: [Double]
-        /// Of the ranker; empty without one.
-        package var pairs: [Double] = []
     }
 
     /// What is known of an utterance that a search has found.
     package struct UtteranceFeatures: Sendable {
         package var words: [Double]
         package var meaning: [Double]
+        /// With a ranker, all that counts then; empty without one.
         package var pairs: [Double]
     }
 
     /// The likelihood that the prompt needs anything that was said earlier.
     static func need(_ features: PromptFeatures) -> Double {
-        if features.meaning.isEmpty { return value(features.words, needByWords) }
-        if features.pairs.isEmpty { return value(features.words + features.meaning, needByMeaning) }
-        return value(features.words + features.meaning + features.pairs, needByPairs)
+        features.meaning.isEmpty
+            ? value(features.words, needByWords) : value(features.words + features.meaning, needByMeaning)
     }
 
     /// The likelihood that the prompt needs the utterance, if it needs anything.
     static func relevance(_ features: UtteranceFeatures) -> Double {
         if features.meaning.isEmpty { return value(features.words, relevanceByWords) }
         if features.pairs.isEmpty { return value(features.words + features.meaning, relevanceByMeaning) }
-        return value(features.words + features.meaning + features.pairs, relevanceByPairs)
+        return value(features.pairs, relevanceByPairs)
     }
 
     /// The logistic function of the weighted sum and the last weight, the constant.

@@ -13,6 +13,5 @@ extension RecallModel {
         3.4979, -1.0469, -0.5855, 0.3472, 0.7492, -5.0189, 0.9722, 0.2356, -0.6051, 5.1960, 2.1218, 2.5980, -1.4881, 2.0604,
         -9.6277,
     ]
-    static let needByPairs: [Double] = [0]
-    static let relevanceByPairs: [Double] = [0]
+    static let relevanceByPairs: [Double] = [0.2411, 0.9216, 2.7243, -3.4485]
 }

@@ -39,8 +39,8 @@ package struct Utterance: Sendable {
     let sentence: Double
     let whole: Double
     let hasVectors: Bool
-    /// The logit that it answers the prompt, of a model that reads both; nil without one.
-    var pair: Double?
+    /// The logit that it answers the prompt, of a model that compares both, and what the best one has more; nil without a model.
+    var pair: (logit: Double, behindBest: Double)?
     /// The score by words (BM25).
     private(set) var wordScore = 0.0
     private var otherTerms = 0.0
@@ -109,7 +109,7 @@ package struct Utterance: Sendable {
             ],
             meaning: hasVectors
                 ? [sentence, whole, strength, strength - best.strength, other.sentence, other.whole] : [],
-            pairs: pair.map { [$0] } ?? [])
+            pairs: pair.map { [$0.logit, $0.behindBest, strength] } ?? [])
     }
 
     func matches(_ terms: [SearchTerm]) -> [String] {

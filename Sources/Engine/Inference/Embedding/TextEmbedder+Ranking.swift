@@ -1,15 +1,19 @@
 internal import Foundation
 
-/// What was learned to compare a question with texts: an adapter of an embedding model, and what a token of a question counts.
-///
-/// The file is an adapter (``AdapterFile``) with more metadata; `Training/Ranker/train` writes it.
+/// How a question is compared with texts: the values that make a similarity a logit, and an adapter of the embedding model, if one was
+/// trained.
 package struct RankerFile: Sendable {
-    let adapter: AdapterFile
-    /// The logarithm of the weight of a token is the product with its vector.
+    let adapter: AdapterFile?
+    /// The logarithm of the weight of a token is the product with its vector; empty if all count the same.
     let weights: [Float]
     let scale: Double
     let bias: Double
 
+    /// The model as it is.
+    package init(scale: Double, bias: Double) { (adapter, weights, self.scale, self.bias) = (nil, [], scale, bias) }
+
+    /// An adapter with more metadata, which `Training/Ranker/train` writes.
+    ///
     /// - Throws: ``ModelError`` if the file is damaged or no ranker.
     package init(adapter: AdapterFile) throws(ModelError) {
         func number(_ key: String) throws(ModelError) -> Double {
@@ -20,9 +24,7 @@ package struct RankerFile: Sendable {
         }
         self.adapter = adapter
         weights = (adapter.texts["question_weights"] ?? "").split(separator: " ").compactMap { Float($0) }
-        guard !weights.isEmpty, weights.allSatisfy(\.isFinite) else {
-            throw .invalid(field: "question_weights", reason: "are missing, or no numbers")
-        }
+        guard weights.allSatisfy(\.isFinite) else { throw .invalid(field: "question_weights", reason: "are no numbers") }
         (scale, bias) = (try number("scale"), try number("bias"))
     }
 }
@@ -55,7 +57,7 @@ extension TextEmbedder {
         of candidates: [Candidate], for question: [TokenID], ranker: RankerFile
     ) async throws -> [Double] {
         let width = shape.width
-        guard ranker.weights.count == width else {
+        guard ranker.weights.isEmpty || ranker.weights.count == width else {
             throw ModelError.invalid(field: "question_weights", reason: "are \(ranker.weights.count), not \(width)")
         }
         let adapter = try adapter(of: ranker)
@@ -102,6 +104,11 @@ private struct Interaction {
     ///   - question: `[tokens][width]`, each of length 1.
     init(question: [Float], width: Int, weights: [Float]) {
         (self.question, self.width) = (question, width)
+        if weights.isEmpty {
+            let count = question.count / width
+            self.weights = [Double](repeating: 1 / Double(max(1, count)), count: count)
+            return
+        }
         let logarithms = question.withUnsafeBufferPointer { question in
             weights.withUnsafeBufferPointer { weights in
                 stride(from: 0, to: question.count, by: width).map { Double(Self.product(question, $0, weights, 0, width)) }

@@ -17,7 +17,7 @@ package actor TextEmbedder {
     /// The caches of the texts of a batch. All layers share their memory.
     private var caches: [KVCache] = []
     /// The adapter of the last ranker, and caches that use it.
-    private var ranking: (adapter: LowRankAdapter, caches: [KVCache])?
+    private var ranking: (adapter: LowRankAdapter?, caches: [KVCache]) = (nil, [])
     private nonisolated let executor: EngineExecutor
     /// The memory of the weights; nil if nobody counts it. Given back last.
     private nonisolated let room: MemoryReservation?
@@ -159,12 +159,12 @@ package actor TextEmbedder {
     // MARK: - Ranking
 
     /// - Throws: ``ModelError`` if the ranker does not fit the model.
-    func adapter(of ranker: RankerFile) throws(ModelError) -> LowRankAdapter {
-        if let ranking, ranking.adapter.identity == ranker.adapter.identity { return ranking.adapter }
-        guard let adapter = try model.adapter(ranker.adapter, file: GGUFFile(path: path)) else {
+    func adapter(of ranker: RankerFile) throws(ModelError) -> LowRankAdapter? {
+        guard let file = ranker.adapter else { return nil }
+        if let adapter = ranking.adapter, adapter.identity == file.identity { return adapter }
+        guard let adapter = try model.adapter(file, file: GGUFFile(path: path)) else {
             throw .invalid(field: "the ranker", reason: "changes matrices that cannot be changed beside the weights")
         }
-        ranking = (adapter, [])
         return adapter
     }
 
@@ -172,12 +172,12 @@ package actor TextEmbedder {
     ///
     /// - Parameter body: receives the vectors `[tokens][width]` and the rows of each text.
     func embedTokens(
-        _ texts: [[TokenID]], _ adapter: LowRankAdapter, _ body: (UnsafeBufferPointer<Float>, [Range<Int>]) -> Void
+        _ texts: [[TokenID]], _ adapter: LowRankAdapter?, _ body: (UnsafeBufferPointer<Float>, [Range<Int>]) -> Void
     ) throws {
         let counts = texts.map(\.count)
         guard !counts.contains(0) else { return }
         // Another ranker may have been used in the meantime.
-        var caches = ranking.flatMap { $0.adapter === adapter ? $0.caches : nil } ?? []
+        var caches = ranking.adapter === adapter ? ranking.caches : []
         try prepare(&caches, counts, adapter: adapter)
         ranking = (adapter, caches)
         let rows = try texts.flatMap(\.self).withUnsafeBufferPointer { tokens in
