@@ -24,7 +24,9 @@ public struct HybridSearch: TurnSearch {
         self.init(model: model, reranker: (model as? GGUFEmbeddingModel).map { Reranker(model: $0) })
     }
 
-    /// - Parameter reranker: nil to rank by the search alone.
+    /// - Parameters:
+    ///   - model: The embedding model; nil to search by words only.
+    ///   - reranker: What ranks the results; nil to rank by the search alone.
     public init(model: (any EmbeddingModel)?, reranker: Reranker?) { (self.model, self.reranker) = (model, reranker) }
 
     /// The model if it can be used. A file that is missing is not an error.
@@ -86,8 +88,8 @@ public struct HybridSearch: TurnSearch {
     private static let minimumNeed = 0.2
     /// Maximum number of results.
     private static let maximumResults = 120
-    /// Maximum number of results that are compared with the prompt, and of their words: about 7,000 tokens, which take 0.3 seconds on two
-    /// cores.
+    /// Maximum number of results that are compared with the prompt, and of their words: some 6,000 tokens at most, which take 0.3 seconds
+    /// on two cores.
     private static let maximumPairs = 50
     private static let maximumPairedWords = 5_000
 
@@ -143,7 +145,8 @@ public struct HybridSearch: TurnSearch {
         let features = features(query, terms, best, similarity, sums, count, isRecent)
         let need = RecallModel.need(features)
         if need >= Self.minimumNeed || observer != nil { try readMore(left.count) }
-        if need >= Self.minimumNeed { try await rank(&best, for: query, known, in: conversation, of: archive) }
+        // Below that, a policy recalls nothing unless a program changes it: ordinary prompts do not wait for an order that nobody needs.
+        if need >= RecallPolicy.usualEvidence { try await rank(&best, for: query, known, in: conversation, of: archive) }
         let first = best[0]
         observer?(features, best)
         let lost = damaged.map { ScoredTurn(number: $0, score: 1, evidence: need) }

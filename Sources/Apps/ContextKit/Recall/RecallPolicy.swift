@@ -8,7 +8,8 @@ public struct RecallPolicy: Sendable {
     public var share = 0.75
     /// The minimum likelihood that a prompt needs anything that was said earlier (``ScoredTurn/evidence``). 0 recalls for every
     /// prompt, a value above 1 for none.
-    public var minimumEvidence = 0.35
+    public var minimumEvidence = Self.usualEvidence
+    static let usualEvidence = 0.35
     /// Something is recalled if the likelihood that the prompt needs it, divided by its tokens, is at least this: the gain of a token. With
     /// 0.0001, a percentage point less of the evidence is found in public conversations, with a tenth fewer tokens for a question.
     public var minimumGain = 0.00003
