@@ -6,7 +6,7 @@ import Synchronization
 /// A model that reads a question and texts, and estimates which of the texts answer it.
 ///
 /// A search by words or by vectors finds candidates fast and puts them in a rough order. A ranker compares each token of the question
-/// with each token of a text, which takes longer (some 6 ms for a text of 120 tokens on two cores) and is more exact:
+/// with each token of a text, which takes longer (some 8 ms for a text of 120 tokens on two cores) and is more exact:
 ///
 /// ```swift
 /// let reranker = Reranker()

@@ -88,7 +88,7 @@ public struct HybridSearch: TurnSearch {
     private static let minimumNeed = 0.2
     /// Maximum number of results.
     private static let maximumResults = 120
-    /// Maximum number of results that are compared with the prompt, and of their words: some 6,000 tokens at most, which take 0.3 seconds
+    /// Maximum number of results that are compared with the prompt, and of their words: some 6,000 tokens at most, which take 0.4 seconds
     /// on two cores.
     private static let maximumPairs = 50
     private static let maximumPairedWords = 5_000

@@ -144,7 +144,8 @@ private struct Interaction {
         while column + 16 <= count {
             let a = one.loadUnaligned(fromByteOffset: first + column * size, as: SIMD16<Float>.self)
             let b = other.loadUnaligned(fromByteOffset: second + column * size, as: SIMD16<Float>.self)
-            sums.addProduct(a, b)
+            // A fused product is a function call where the compiler may not assume the instruction.
+            sums += a * b
             column += 16
         }
         var sum = sums.sum()
