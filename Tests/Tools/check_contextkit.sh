@@ -8,7 +8,7 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 set -- -I "$build/Modules" \
     -Xcc -fmodule-map-file=.build/checkouts/GRDB.swift/Sources/GRDBSQLite/module.modulemap \
-    -Xcc "-fmodule-map-file=$build/CKernels.build/module.modulemap" -Xcc "-fmodule-map-file=$build/LanguageTable.build/module.modulemap" -Xcc "-fmodule-map-file=$build/GuardrailTable.build/module.modulemap"
+    -Xcc "-fmodule-map-file=$build/CKernels.build/module.modulemap" -Xcc "-fmodule-map-file=$build/LanguageTable.build/module.modulemap" -Xcc "-fmodule-map-file=$build/GuardrailTable.build/module.modulemap" -Xcc "-fmodule-map-file=$build/ModelAdapters.build/module.modulemap"
 find Sources/Apps/ContextKit -name '*.swift' >"$work/sources"
 # shellcheck disable=SC2046
 swiftc -typecheck -swift-version 6 -package-name elsewhere -warnings-as-errors \

@@ -65,13 +65,15 @@ public struct Reranker: Sendable {
         return logits.map { 1 / (1 + exp(-$0)) }
     }
 
-    // The maximum numbers of tokens of a question, a text and its context. What is longer is known by its beginning; a context, by its end.
-    private static let questionTokens = 48
-    package static let textTokens = 200
-    package static let contextTokens = 36
+    /// The maximum number of tokens of a question. Longer questions, and texts, are known by their beginnings.
+    public static let questionTokens = 48
+    /// The maximum number of tokens of a text.
+    public static let textTokens = 200
+    /// The maximum number of tokens of a context: its last ones.
+    public static let contextTokens = 36
 
     /// The logits of the scores; nil if there is no model, or no trained part for it.
-    package nonisolated(nonsending) func logits(of candidates: [Candidate], for question: String) async throws -> [Double]? {
+    private nonisolated(nonsending) func logits(of candidates: [Candidate], for question: String) async throws -> [Double]? {
         guard model.isAvailable else { return nil }
         let lease = try await model.embedder()
         let embedder = lease.model

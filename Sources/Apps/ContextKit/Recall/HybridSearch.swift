@@ -19,7 +19,7 @@ public struct HybridSearch: TurnSearch {
 
     /// Creates a search with the default embedding model, or another one; nil to search by words only.
     ///
-    /// What is found is ranked by a ``Reranker`` if there is one for the model.
+    /// What is found is ranked by a `Reranker` of `Embeddings` if there is one for the model.
     public init(model: (any EmbeddingModel)? = GGUFEmbeddingModel.default) {
         self.init(model: model, reranker: (model as? GGUFEmbeddingModel).map { Reranker(model: $0) })
     }
@@ -94,10 +94,10 @@ public struct HybridSearch: TurnSearch {
     private static let maximumPairedWords = 5_000
 
     public nonisolated(nonsending) func turns(
-        for prompt: String, in conversation: String, of archive: ConversationArchive, count: Int, except shown: Set<Int>
+        for prompt: String, in conversation: String, of archive: ConversationArchive, count: Int, except known: Set<Int>
     ) async throws -> [ScoredTurn] {
         let query = RecallQuery(prompt)
-        guard count > shown.count else { return [] }
+        guard count > known.count else { return [] }
         let terms = try terms(of: query, in: conversation, of: archive, count: count)
         var similarity = Similarity()
         do {
@@ -108,19 +108,19 @@ public struct HybridSearch: TurnSearch {
             // A model that cannot be used must not hide what is found by words.
             Logger.contextKit.warning("A conversation is searched by words only: \(error)")
         }
-        let isRecent = { shown.contains($0) || $0 >= count - Self.recentTurns(of: count) }
+        let isRecent = { known.contains($0) || $0 >= count - Self.recentTurns(of: count) }
         // The number of turns comes from a file: no memory is reserved for turns that cannot be found.
         let last = max(terms.compactMap(\.turns.first).max() ?? -1, similarity.turnCount - 1)
         var sums = [Double](repeating: 0, count: max(0, min(count, last + 1, Similarity.maximumTurns)))
         for term in terms { for turn in term.turns where sums.indices.contains(turn) { sums[turn] += term.weight } }
         // Only the turns that are strongest as a whole are read.
-        let strongest = Self.strongest(Self.maximumTurns, sums, similarity, except: shown)
+        let strongest = Self.strongest(Self.maximumTurns, sums, similarity, except: known)
         var damaged: Set<Int> = []
-        var known: [Int: Turn] = [:]
+        var read: [Int: Turn] = [:]
         func utterances(of numbers: some Sequence<Int>) throws -> [Utterance] {
             let (turns, damage) = try archive.turns(of: conversation, numbers: Set(numbers))
             damaged.formUnion(damage.compactMap(\.turn))
-            known.merge(turns) { first, _ in first }
+            read.merge(turns) { first, _ in first }
             var utterances: [Utterance] = []
             for turn in turns.values.sorted(by: { $0.number < $1.number }) {
                 let sides = Utterance.Side.allCases.map { Utterance(turn, $0, terms, similarity) }
@@ -146,7 +146,7 @@ public struct HybridSearch: TurnSearch {
         let need = RecallModel.need(features)
         if need >= Self.minimumNeed || observer != nil { try readMore(left.count) }
         // Below that, a policy recalls nothing unless a program changes it: ordinary prompts do not wait for an order that nobody needs.
-        if need >= RecallPolicy.usualEvidence { try await rank(&best, for: query, known, in: conversation, of: archive) }
+        if need >= RecallPolicy.usualEvidence { try await rank(&best, for: query, read, in: conversation, of: archive) }
         let first = best[0]
         observer?(features, best)
         let lost = damaged.map { ScoredTurn(number: $0, score: 1, evidence: need) }
@@ -169,7 +169,7 @@ public struct HybridSearch: TurnSearch {
 
     /// Compares the strongest utterances with the prompt, if that is possible.
     private nonisolated(nonsending) func rank(
-        _ utterances: inout [Utterance], for query: RecallQuery, _ known: [Int: Turn], in conversation: String,
+        _ utterances: inout [Utterance], for query: RecallQuery, _ read: [Int: Turn], in conversation: String,
         of archive: ConversationArchive
     ) async throws {
         guard let reranker, utterances.contains(where: \.hasVectors) else { return }
@@ -179,9 +179,10 @@ public struct HybridSearch: TurnSearch {
             return words <= Self.maximumPairedWords
         }.count
         do {
+            guard try await reranker.isAvailable() else { return }
             // What a user says is often an answer.
-            let before = Set(utterances[..<count].filter { $0.side == .user }.map { $0.turn - 1 }).subtracting(known.keys)
-            let turns = known.merging(try archive.turns(of: conversation, numbers: before).turns) { first, _ in first }
+            let before = Set(utterances[..<count].filter { $0.side == .user }.map { $0.turn - 1 }).subtracting(read.keys)
+            let turns = read.merging(try archive.turns(of: conversation, numbers: before).turns) { first, _ in first }
             let candidates = utterances[..<count].map { utterance in
                 Reranker.Candidate(
                     (utterance.side.label) + (turns[utterance.turn]?.text(of: utterance.side) ?? ""),
@@ -190,9 +191,12 @@ public struct HybridSearch: TurnSearch {
                         : turns[utterance.turn].map { Utterance.Side.user.label + $0.prompt } ?? "")
             }
             let question = Utterance.Side.user.label + query.prompt
-            guard let logits = try await reranker.logits(of: candidates, for: question), let least = logits.min(),
-                let largest = logits.max()
-            else { return }
+            let scores = try await reranker.scores(of: candidates, for: question)
+            let logits = scores.map { score in
+                let score = min(max(score, 1e-9), 1 - 1e-9)
+                return log(score / (1 - score))
+            }
+            guard let least = logits.min(), let largest = logits.max() else { return }
             for index in utterances.indices {
                 let logit = index < count ? logits[index] : least
                 utterances[index].pair = (logit, logit - largest)
