@@ -173,8 +173,7 @@ struct RecallBench: AsyncParsableCommand {
             if features != nil {
                 recorder.record(number, "exchange", turn.prompt, [], "")
                 // Questions are asked at different lengths, or length would tell them from exchanges.
-                // A ranker takes time: with one, they are asked at the end.
-                if ranker == nil, result.turns % Self.checkpoint == Self.checkpoint / 2 {
+                if result.turns % Self.checkpoint == Self.checkpoint / 2 {
                     let known = result.turns - Self.minimumAge
                     let open = talk.questions.filter { question in question.places.allSatisfy { $0.turn < known } }
                     var ignored = Result()
@@ -288,7 +287,7 @@ struct RecallBench: AsyncParsableCommand {
         struct Candidate: Encodable {
             var turn: Int, side: ScoredTurn.Side, words: [Double], meaning: [Double], pairs: [Double], isEvidence: Bool
         }
-        var talk: Int, kind: String, prompt: String, isQuestion: Bool, words: [Double], meaning: [Double]
+        var talk: Int, kind: String, prompt: String, isQuestion: Bool, words: [Double], meaning: [Double], pairs: [Double]
         /// The number of utterances that answer the question and are neither in the context nor among the candidates.
         var missing: Int
         var candidates: [Candidate]
@@ -310,7 +309,7 @@ struct RecallBench: AsyncParsableCommand {
             let missing = open.count { place in !found.contains { $0.turn == place.turn && $0.side == place.side } }
             let line = Line(
                 talk: talk, kind: kind, prompt: prompt, isQuestion: !places.isEmpty, words: features.words,
-                meaning: features.meaning, missing: missing, candidates: candidates)
+                meaning: features.meaning, pairs: features.pairs, missing: missing, candidates: candidates)
             lines.withLock { $0.append(line) }
         }
     }

@@ -64,7 +64,7 @@ WORDS, MEANING, PAIRS = range(3)
 
 
 def prompt_features(line, kind):
-    return line["words"] + (line["meaning"] if kind else [])
+    return line["words"] + (line["meaning"] if kind else []) + (line["pairs"] if kind == PAIRS else [])
 
 
 def utterance_features(candidate, kind):
@@ -160,8 +160,6 @@ def main():
         report(lines, kind)
         suffix = ["Words", "Meaning", "Pairs"][kind]
         for name, data in [("need", need_data(lines, kind)), ("relevance", relevance_data(lines, kind))]:
-            if name == "need" and kind == PAIRS:
-                continue  # it is known before anything is ranked
             weights = fit(*data)
             if name == "need" and kind == WORDS:
                 weights[-1] += WORDS_SHIFT

@@ -1,4 +1,4 @@
-package import Foundation
+public import Foundation
 internal import Inference
 internal import ModelAdapters
 import Synchronization
@@ -14,8 +14,16 @@ import Synchronization
 /// let best = zip(passages, scores).max { $0.1 < $1.1 }
 /// ```
 ///
+/// Nearly all of the time is for reading the texts, which does not depend on the question. Texts that are compared with many questions are
+/// read once:
+///
+/// ```swift
+/// let prepared = try await reranker.prepared(passages.map { .init($0) })
+/// for question in questions { print(try await reranker.scores(of: prepared, for: question)) }
+/// ```
+///
 /// It uses all-MiniLM-L6-v2 (`fm model pull embedder`) with a small trained part that this package contains. It was
-/// trained with conversations in English and German. It can be used from any task, and computes on
+/// trained with conversations in English, German, Spanish and French. It can be used from any task, and computes on
 /// its own threads.
 public struct Reranker: Sendable {
     private let model: GGUFEmbeddingModel
@@ -39,12 +47,53 @@ public struct Reranker: Sendable {
         public init(_ text: String, context: String = "") { (self.text, self.context) = (text, context) }
     }
 
-    /// Whether it can be used: the file of the model exists, and there is a trained part for it. Loads the model.
+    /// A text that a ranker has read: 64 bytes for each of its tokens.
+    public struct PreparedText: Sendable, Equatable {
+        /// The text for storage. It can be compared by a ranker with the same ``Reranker/identifier()``.
+        public let data: Data
+
+        /// A text from storage. If the data is damaged, the text, or a part of it, has no score, and counts as one that answers nothing.
+        public init(data: Data) { self.data = data }
+
+        /// - Parameter parts: the codes of each part.
+        fileprivate init(_ parts: [TokenCodes]) {
+            var data = Data()
+            for part in parts {
+                data.append(contentsOf: withUnsafeBytes(of: UInt32(part.count).littleEndian) { Array($0) })
+                part.withUnsafeBytes { data.append(contentsOf: $0) }
+            }
+            self.data = data
+        }
+
+        /// The largest logit of a part; nil without parts.
+        fileprivate func logit(for question: RankedQuestion) -> Double? {
+            data.withUnsafeBytes { bytes in
+                var best: Double?
+                var place = 0
+                while bytes.count - place > 4 {
+                    let size = Int(UInt32(littleEndian: bytes.loadUnaligned(fromByteOffset: place, as: UInt32.self)))
+                    place += 4
+                    guard size > 0, size <= bytes.count - place else { break }
+                    let logit = UnsafeRawBufferPointer(rebasing: bytes[place..<place + size]).withMemoryRebound(to: Int8.self) {
+                        question.logit(of: $0)
+                    }
+                    best = max(best ?? logit, logit)
+                    place += size
+                }
+                return best
+            }
+        }
+    }
+
+    /// Names the ranker: the model and the trained part. nil if it cannot be used, because the file of the model does not exist or because
+    /// there is no trained part for it. Loads the model.
     ///
     /// - Throws: ``EmbeddingError`` if the file cannot be used, or `CancellationError`.
-    public nonisolated(nonsending) func isAvailable() async throws -> Bool {
-        guard model.isAvailable else { return false }
-        return try await trained(model.embedder().model) != nil
+    public nonisolated(nonsending) func identifier() async throws -> String? {
+        guard model.isAvailable else { return nil }
+        let embedder = try await model.embedder().model
+        guard let trained = try trained(embedder) else { return nil }
+        return "\(embedder.fingerprint)-\(String(trained.identity ?? 0, radix: 16))"
     }
 
     /// The likelihood, from 0 to 1, that each text answers a question. It was trained with one to three right texts among six others that
@@ -52,41 +101,89 @@ public struct Reranker: Sendable {
     ///
     /// - Throws: ``EmbeddingError`` if there is no model, or no trained part for it, or `CancellationError`.
     public nonisolated(nonsending) func scores(of texts: [String], for question: String) async throws -> [Double] {
-        try await scores(of: texts.map { Candidate($0) }, for: question)
+        try await scores(of: prepared(texts.map { Candidate($0) }), for: question)
     }
 
     /// The same for texts with what was said before them.
     public nonisolated(nonsending) func scores(of candidates: [Candidate], for question: String) async throws -> [Double] {
-        guard let logits = try await logits(of: candidates, for: question) else {
+        try await scores(of: prepared(candidates), for: question)
+    }
+
+    /// The same for texts that were read before. Takes some milliseconds for hundreds of them.
+    public nonisolated(nonsending) func scores(of texts: [PreparedText], for question: String) async throws -> [Double] {
+        let read = try await read(question)
+        return texts.map { text in text.logit(for: read).map { 1 / (1 + exp(-$0)) } ?? 0 }
+    }
+
+    /// The likelihood, from 0 to 1, that a prompt of a conversation asks for something that was said earlier in it, judged by the prompt
+    /// alone: of prompts as likely as questions that do and others.
+    ///
+    /// - Throws: ``EmbeddingError`` if there is no model, or no trained part for it, or `CancellationError`.
+    public nonisolated(nonsending) func refersBack(_ prompt: String) async throws -> Double {
+        try await read(prompt).recall.map { 1 / (1 + exp(-$0)) } ?? 0.5
+    }
+
+    private nonisolated(nonsending) func read(_ question: String) async throws -> RankedQuestion {
+        let (lease, trained) = try await ranker()
+        let embedder = lease.model
+        let (begin, end) = Self.marks(embedder)
+        let tokens = begin + embedder.plainTokens(of: question).prefix(Self.questionTokens) + end
+        return try await embedder.question(tokens, ranker: trained)
+    }
+
+    /// Reads texts, so that they can be compared with questions.
+    ///
+    /// - Throws: ``EmbeddingError`` if there is no model, or no trained part for it, or `CancellationError`.
+    public nonisolated(nonsending) func prepared(_ candidates: [Candidate]) async throws -> [PreparedText] {
+        let (lease, trained) = try await ranker()
+        let embedder = lease.model
+        let (begin, end) = Self.marks(embedder)
+        let texts = candidates.map { candidate in
+            let context = candidate.context.isEmpty ? [] : embedder.plainTokens(of: candidate.context).suffix(Self.contextTokens)
+            return Self.parts(embedder.plainTokens(of: candidate.text)).map { part in
+                TextEmbedder.Candidate(tokens: begin + part + end + context, compared: begin.count + part.count + end.count)
+            }
+        }
+        var codes = try await embedder.codes(of: texts.flatMap(\.self), ranker: trained)[...]
+        return texts.map { parts in
+            defer { codes = codes.dropFirst(parts.count) }
+            return PreparedText(Array(codes.prefix(parts.count)))
+        }
+    }
+
+    /// The maximum number of tokens of a question. Of a longer one, the beginning is read.
+    public static let questionTokens = 48
+    /// The maximum number of tokens that are read together. Longer texts are read in parts, and the best part counts.
+    public static let partTokens = 120
+    /// The maximum number of parts of a text. Of a longer one, the beginning is read.
+    public static let maximumParts = 6
+    /// The maximum number of tokens of a context: its last ones.
+    public static let contextTokens = 36
+
+    /// Parts of about the same length.
+    private static func parts(_ tokens: [TokenID]) -> [ArraySlice<TokenID>] {
+        let count = min(tokens.count, maximumParts * partTokens)
+        if count == 0 { return [[]] }
+        let parts = (count + partTokens - 1) / partTokens
+        let size = (count + parts - 1) / parts
+        return stride(from: 0, to: count, by: size).map { tokens[$0..<min($0 + size, count)] }
+    }
+
+    /// The marks of the beginning and the end of a text.
+    private static func marks(_ embedder: TextEmbedder) -> (begin: [TokenID], end: [TokenID]) {
+        let marks = embedder.tokens(of: "")
+        return (Array(marks.prefix(1)), Array(marks.dropFirst().suffix(1)))
+    }
+
+    /// The model in memory, for one call, and its trained part.
+    private nonisolated(nonsending) func ranker() async throws -> (ModelLease<TextEmbedder>, RankerFile) {
+        let lease = try await model.embedder()
+        guard let trained = try trained(lease.model) else {
             throw EmbeddingError(
                 "There is no ranker for the model at \(model.url.path). It is made for all-MiniLM-L6-v2, which “fm model pull embedder” installs."
             )
         }
-        return logits.map { 1 / (1 + exp(-$0)) }
-    }
-
-    /// The maximum number of tokens of a question. Longer questions, and texts, are known by their beginnings.
-    public static let questionTokens = 48
-    /// The maximum number of tokens of a text.
-    public static let textTokens = 200
-    /// The maximum number of tokens of a context: its last ones.
-    public static let contextTokens = 36
-
-    /// The logits of the scores; nil if there is no model, or no trained part for it.
-    private nonisolated(nonsending) func logits(of candidates: [Candidate], for question: String) async throws -> [Double]? {
-        guard model.isAvailable else { return nil }
-        let lease = try await model.embedder()
-        let embedder = lease.model
-        guard let trained = try trained(embedder) else { return nil }
-        let marks = embedder.tokens(of: "")
-        guard let begin = marks.first, let end = marks.last else { return nil }
-        let texts = candidates.map { candidate in
-            let text = embedder.plainTokens(of: candidate.text).prefix(min(Self.textTokens, embedder.maximumTokens - 2))
-            let context = candidate.context.isEmpty ? [] : embedder.plainTokens(of: candidate.context).suffix(Self.contextTokens)
-            return TextEmbedder.Candidate(tokens: [begin] + text + [end] + context, compared: text.count + 2)
-        }
-        let tokens = [begin] + embedder.plainTokens(of: question).prefix(Self.questionTokens) + [end]
-        return try await embedder.logits(of: texts, for: tokens, ranker: trained)
+        return (lease, trained)
     }
 
     /// The trained part for a model.

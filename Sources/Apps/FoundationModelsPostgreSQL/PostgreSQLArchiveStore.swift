@@ -331,12 +331,27 @@ final class PostgreSQLArchiveStore: ArchiveStore {
                 SELECT number, turn, vectors FROM turn_vector WHERE conversation = $1 AND model = $2 AND number > $3
                 ORDER BY number
                 """, [.integer(key), .text(model), .integer(row)])
-            return try (0..<rows.count).compactMap { index in
-                guard let number = rows.integer(index, 0), let turn = rows.integer(index, 1),
-                    let vectors = try rows.bytes(index, 2)
-                else { return nil }
-                return VectorRow(row: number, turn: Int(turn), vectors: vectors)
+            return try Self.vectors(rows)
+        }
+    }
+
+    func vectors(of turns: [Int], in conversation: String, model: String) throws -> [VectorRow] {
+        try run(.read) { connection in
+            guard let key = try Self.number(of: conversation, connection) else { return [] }
+            let rows = try connection.query(
+                """
+                SELECT number, turn, vectors FROM turn_vector WHERE conversation = $1 AND model = $2 AND turn = ANY ($3::bigint[])
+                """, [.integer(key), .text(model), .array(turns)])
+            return try Self.vectors(rows)
+        }
+    }
+
+    private static func vectors(_ rows: PostgreSQLRows) throws -> [VectorRow] {
+        try (0..<rows.count).compactMap { index in
+            guard let number = rows.integer(index, 0), let turn = rows.integer(index, 1), let vectors = try rows.bytes(index, 2) else {
+                return nil
             }
+            return VectorRow(row: number, turn: Int(turn), vectors: vectors)
         }
     }
 }

@@ -238,6 +238,12 @@ extension ConversationArchive {
     func vectors(in conversation: String, model: String, after row: Int64) throws -> [VectorRow] {
         try store.vectors(in: conversation, model: model, after: row).filter { (0...Self.maximumNumber).contains($0.turn) }
     }
+
+    /// The records of turns, by their numbers.
+    func vectors(of turns: [Int], in conversation: String, model: String) throws -> [Int: Data] {
+        let rows = try store.vectors(of: turns, in: conversation, model: model)
+        return Dictionary(rows.map { ($0.turn, $0.vectors) }) { first, _ in first }
+    }
 }
 
 extension ConversationArchive.Context {

@@ -68,6 +68,8 @@ package protocol ArchiveStore: Sendable {
     func addVectors(_ records: [(turn: Int, vectors: Data)], in conversation: String, model: String) throws
     /// The records after a row, in the order in which they were added.
     func vectors(in conversation: String, model: String, after row: Int64) throws -> [VectorRow]
+    /// The records of turns, in any order.
+    func vectors(of turns: [Int], in conversation: String, model: String) throws -> [VectorRow]
 }
 
 /// The context of a conversation as it is stored.

@@ -445,47 +445,6 @@ final class SQLiteArchiveStore: ArchiveStore {
             number: row.value("number"), prompt: row.value("prompt"), entries: row.value("entries"), date: row.value("asked"),
             checksum: row.value("checksum"))
     }
-
-    // MARK: - Vectors
-
-    func turnsWithoutVectors(in conversation: String, model: String, from number: Int, limit: Int) throws -> [Int] {
-        try read { database in
-            try Int.fetchAll(
-                database,
-                sql: """
-                    SELECT number FROM turn WHERE conversation = ? AND number >= ? AND entries IS NOT NULL AND number NOT IN
-                        (SELECT turn FROM turn_vector WHERE conversation = ? AND model = ? AND turn >= ?) ORDER BY number LIMIT ?
-                    """,
-                arguments: [conversation, number, conversation, model, number, limit])
-        }
-    }
-
-    func addVectors(_ records: [(turn: Int, vectors: Data)], in conversation: String, model: String) throws {
-        try write { database in
-            for record in records {
-                try database.execute(
-                    sql: "INSERT OR IGNORE INTO turn_vector (conversation, model, turn, vectors) VALUES (?, ?, ?, ?)",
-                    arguments: [conversation, model, record.turn, record.vectors])
-            }
-        }
-    }
-
-    func vectors(in conversation: String, model: String, after row: Int64) throws -> [VectorRow] {
-        try read { database in
-            // The plus signs make SQLite read the rows after a number instead of all rows of the conversation.
-            try Row.fetchAll(
-                database,
-                sql:
-                    "SELECT number, turn, vectors FROM turn_vector WHERE +conversation = ? AND +model = ? AND number > ? ORDER BY number",
-                arguments: [conversation, model, row]
-            ).compactMap { row in
-                guard let number = row.value("number", as: Int64.self), let turn = row.value("turn", as: Int.self),
-                    let vectors = row.value("vectors", as: Data.self)
-                else { return nil }
-                return VectorRow(row: number, turn: turn, vectors: vectors)
-            }
-        }
-    }
 }
 
 extension Row {

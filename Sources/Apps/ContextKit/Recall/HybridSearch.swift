@@ -56,8 +56,10 @@ public struct HybridSearch: TurnSearch {
             let turns = try archive.turnsWithoutVectors(in: conversation, model: table, from: first, limit: Self.batchTurns)
             if turns.isEmpty {
                 // The newest turns may be answered later by another program.
-                return archive.vectors.setFirstUnprepared(
+                archive.vectors.setFirstUnprepared(
                     last - ConversationState.maximumAgeOfUnanswered, in: conversation, model: table)
+                try await TurnRanking(reranker)?.prepare(conversation, of: archive)
+                return
             }
             let parts = turns.map { turn in Utterance.Side.allCases.map { UtteranceParts(turn.text(of: $0)).texts } }
             let vectors = try await model.checkedVectors(
@@ -88,10 +90,9 @@ public struct HybridSearch: TurnSearch {
     private static let minimumNeed = 0.2
     /// Maximum number of results.
     private static let maximumResults = 120
-    /// Maximum number of results that are compared with the prompt, and of their words: some 6,000 tokens at most, which take 0.4 seconds
-    /// on two cores.
-    private static let maximumPairs = 50
-    private static let maximumPairedWords = 5_000
+    /// Maximum number of turns that a ranker compares with the prompt: the strongest ones of the search.
+    private static let maximumRanked = 400
+    private static let maximumPromptWords = 30
 
     public nonisolated(nonsending) func turns(
         for prompt: String, in conversation: String, of archive: ConversationArchive, count: Int, except known: Set<Int>
@@ -114,19 +115,31 @@ public struct HybridSearch: TurnSearch {
         var sums = [Double](repeating: 0, count: max(0, min(count, last + 1, Similarity.maximumTurns)))
         for term in terms { for turn in term.turns where sums.indices.contains(turn) { sums[turn] += term.weight } }
         // Only the turns that are strongest as a whole are read.
-        let strongest = Self.strongest(Self.maximumTurns, sums, similarity, except: known)
+        var strongest = Self.strongest(Self.maximumRanked, sums, similarity, except: known)
+        let logits = try await logits(of: query, with: strongest, in: conversation, of: archive)
+        if let logits {
+            let strengths = strongest.map { turn in
+                let strength = sums[turn] * Utterance.wordShare + similarity.strongest(turn)
+                return RecallModel.relevance(pair: logits.logit(of: turn), best: logits.largest, strength: strength)
+            }
+            // A sort is not stable: of equal ones the stronger stay first.
+            strongest = strongest.indices.sorted { (strengths[$0], $1) > (strengths[$1], $0) }.map { strongest[$0] }
+        }
+        strongest.removeLast(max(0, strongest.count - Self.maximumTurns))
         var damaged: Set<Int> = []
-        var read: [Int: Turn] = [:]
         func utterances(of numbers: some Sequence<Int>) throws -> [Utterance] {
             let (turns, damage) = try archive.turns(of: conversation, numbers: Set(numbers))
             damaged.formUnion(damage.compactMap(\.turn))
-            read.merge(turns) { first, _ in first }
             var utterances: [Utterance] = []
             for turn in turns.values.sorted(by: { $0.number < $1.number }) {
                 let sides = Utterance.Side.allCases.map { Utterance(turn, $0, terms, similarity) }
                 for (index, side) in sides.enumerated() where !side.isEmpty && !side.isRepeated(by: query) {
                     var side = side
                     side.note(other: sides[1 - index], age: Double(count - turn.number) / Double(count))
+                    side.pair = logits.map { logits in
+                        let logit = logits.logit(of: turn.number, side.side)
+                        return (logit, logit - logits.largest)
+                    }
                     utterances.append(side)
                 }
             }
@@ -142,11 +155,10 @@ public struct HybridSearch: TurnSearch {
         while best.isEmpty, !left.isEmpty { try readMore(Self.maximumTurnsOfNeed) }
         // Nobody can tell what a damaged turn said: it is reported.
         if best.isEmpty { return damaged.sorted().map { ScoredTurn(number: $0, score: 1, evidence: 1) } }
-        let features = features(query, terms, best, similarity, sums, count, isRecent)
+        var features = features(query, terms, best, similarity, sums, count, isRecent)
+        features.pairs = logits?.features(isRecent: isRecent) ?? []
         let need = RecallModel.need(features)
         if need >= Self.minimumNeed || observer != nil { try readMore(left.count) }
-        // Below that, a policy recalls nothing unless a program changes it: ordinary prompts do not wait for an order that nobody needs.
-        if need >= RecallPolicy.usualEvidence { try await rank(&best, for: query, read, in: conversation, of: archive) }
         let first = best[0]
         observer?(features, best)
         let lost = damaged.map { ScoredTurn(number: $0, score: 1, evidence: need) }
@@ -157,6 +169,7 @@ public struct HybridSearch: TurnSearch {
                     number: utterance.turn, side: utterance.side, score: RecallModel.relevance(utterance.features(best: first)),
                     evidence: need, matches: utterance.matches(terms))
             }).sorted { $0.score == $1.score ? $0.number > $1.number : $0.score > $1.score }
+            .prefix(Self.maximumResults).map(\.self)
     }
 
     /// Weighs utterances and puts the strongest first.
@@ -164,48 +177,22 @@ public struct HybridSearch: TurnSearch {
         let averageLength = utterances.reduce(0) { $0 + Double($1.length) } / Double(max(1, utterances.count))
         for index in utterances.indices { utterances[index].weigh(terms, averageLength: averageLength) }
         utterances.sort { $0.strength == $1.strength ? $0.turn > $1.turn : $0.strength > $1.strength }
-        utterances.removeLast(max(0, utterances.count - maximumResults))
     }
 
-    /// Compares the strongest utterances with the prompt, if that is possible.
-    private nonisolated(nonsending) func rank(
-        _ utterances: inout [Utterance], for query: RecallQuery, _ read: [Int: Turn], in conversation: String,
-        of archive: ConversationArchive
-    ) async throws {
-        guard let reranker, utterances.contains(where: \.hasVectors) else { return }
-        var words = 0
-        let count = utterances.prefix(Self.maximumPairs).prefix { utterance in
-            words += min(utterance.length, Reranker.textTokens) + Reranker.contextTokens
-            return words <= Self.maximumPairedWords
-        }.count
+    /// What a ranker says of turns; nil without one.
+    private nonisolated(nonsending) func logits(
+        of query: RecallQuery, with turns: [Int], in conversation: String, of archive: ConversationArchive
+    ) async throws -> TurnLogits? {
         do {
-            guard try await reranker.isAvailable() else { return }
-            // What a user says is often an answer.
-            let before = Set(utterances[..<count].filter { $0.side == .user }.map { $0.turn - 1 }).subtracting(read.keys)
-            let turns = read.merging(try archive.turns(of: conversation, numbers: before).turns) { first, _ in first }
-            let candidates = utterances[..<count].map { utterance in
-                Reranker.Candidate(
-                    (utterance.side.label) + (turns[utterance.turn]?.text(of: utterance.side) ?? ""),
-                    context: utterance.side == .user
-                        ? turns[utterance.turn - 1].map { Utterance.Side.model.label + $0.response } ?? ""
-                        : turns[utterance.turn].map { Utterance.Side.user.label + $0.prompt } ?? "")
-            }
-            let question = Utterance.Side.user.label + query.prompt
-            let scores = try await reranker.scores(of: candidates, for: question)
-            let logits = scores.map { score in
-                let score = min(max(score, 1e-9), 1 - 1e-9)
-                return log(score / (1 - score))
-            }
-            guard let least = logits.min(), let largest = logits.max() else { return }
-            for index in utterances.indices {
-                let logit = index < count ? logits[index] : least
-                utterances[index].pair = (logit, logit - largest)
-            }
+            // A ranker reads the beginning of a long prompt; what it wants is in its questions.
+            let prompt = query.length > Self.maximumPromptWords ? query.texts.last ?? query.prompt : query.prompt
+            return try await TurnRanking(reranker)?.logits(of: prompt, with: turns, in: conversation, of: archive)
         } catch let error as CancellationError {
             throw error
         } catch {
             // A model that cannot be used must not hide what the search has found.
             Logger.contextKit.warning("What was said is not ranked: \(error)")
+            return nil
         }
     }
 

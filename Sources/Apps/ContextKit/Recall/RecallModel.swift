@@ -1,7 +1,7 @@
 import Foundation
 
 /// Estimates from a search whether a prompt needs anything that was said earlier, and which utterances it needs: two logistic
-/// regressions, each with and without vectors, and one for utterances that a ranker has compared with the prompt.
+/// regressions, each by words, with vectors, and with what a ranker says.
 ///
 /// `Tests/Tools/train_recall.py` writes the weights, from the features that `context-bench recall --features` writes for
 /// conversations of several authors (BENCHMARKS.md, “Recall”).
@@ -12,6 +12,8 @@ package enum RecallModel {
         package var words: [Double]
         /// Of the similarity of vectors; empty without vectors.
         package var meaning: [Double]
+        /// Of a ranker; empty without one.
+        package var pairs: [Double] = []
     }
 
     /// What is known of an utterance that a search has found.
@@ -24,8 +26,9 @@ package enum RecallModel {
 
     /// The likelihood that the prompt needs anything that was said earlier.
     static func need(_ features: PromptFeatures) -> Double {
-        features.meaning.isEmpty
-            ? value(features.words, needByWords) : value(features.words + features.meaning, needByMeaning)
+        if features.meaning.isEmpty { return value(features.words, needByWords) }
+        if features.pairs.isEmpty { return value(features.words + features.meaning, needByMeaning) }
+        return value(features.words + features.meaning + features.pairs, needByPairs)
     }
 
     /// The likelihood that the prompt needs the utterance, if it needs anything.
@@ -33,6 +36,11 @@ package enum RecallModel {
         if features.meaning.isEmpty { return value(features.words, relevanceByWords) }
         if features.pairs.isEmpty { return value(features.words + features.meaning, relevanceByMeaning) }
         return value(features.pairs, relevanceByPairs)
+    }
+
+    /// The same of a turn, by what a ranker says of its better side and by its strength as a result of the search.
+    static func relevance(pair logit: Double, best: Double, strength: Double) -> Double {
+        value([logit, logit - best, strength], relevanceByPairs)
     }
 
     /// The logistic function of the weighted sum and the last weight, the constant.
