@@ -331,7 +331,8 @@ let package = Package(
         .testTarget(
             name: "InferenceTests",
             dependencies: [
-                "AllocationCounter", "CKernels", "Files", "Grammar", "Inference", "JSON", "InstalledModels", "ModelTools",
+                "AllocationCounter", "CKernels", "ContextKit", "Embeddings", "Files", "Grammar", "Inference", "JSON",
+                "InstalledModels", "ModelTools",
                 "TestSupport", "Waiting", .product(name: "Metrics", package: "swift-metrics"),
             ],
             resources: [.copy("Golden")], swiftSettings: settings),

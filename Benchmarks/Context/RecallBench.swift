@@ -34,6 +34,7 @@ struct RecallBench: AsyncParsableCommand {
             "With --file, prompts that need nothing of the conversations, lines of JSON: {prompt}. Each conversation is asked some of them."
     )
     var unrelated: String?
+    @Option(help: "With --file, more questions: a list for each conversation.") var more: String?
     @Option(help: "The maximum share of the window for recalled text (default: the product's).") var share: Double?
     @Option(help: "The minimum evidence for recall (default: the product's).") var evidence: Double?
     @Option(help: "The minimum gain of a recalled token (default: the product's).") var gain: Double?
@@ -58,6 +59,12 @@ struct RecallBench: AsyncParsableCommand {
         var talks: [Talk] = []
         if let file {
             talks = try JSONDecoder().decode([Talk].self, from: Data(contentsOf: URL(filePath: file)))
+            if let more {
+                let asked = try JSONDecoder().decode([[Talk.Asked]].self, from: Data(contentsOf: URL(filePath: more)))
+                for (index, questions) in asked.enumerated() where talks.indices.contains(index) {
+                    talks[index].questions += questions.flatMap(Talk.questions)
+                }
+            }
         } else {
             talks = (0..<conversations).map { Talk.generated(stories.data, number: $0, seed: seed, exchanges: exchanges) }
         }
@@ -337,22 +344,24 @@ struct Talk: Decodable {
 
     init(turns: [Turn], questions: [Question]) { (self.turns, self.questions) = (turns, questions) }
 
+    /// A question in a file.
+    struct Asked: Decodable {
+        struct Evidence: Decodable { let exchange: Int, side: String, text: String }
+        /// Some answers are years.
+        struct StringOrNumber: Decodable {
+            let text: String
+            init(from decoder: any Decoder) throws {
+                let container = try decoder.singleValueContainer()
+                // A number is no text, and anything else is an error.
+                text = try (try? container.decode(String.self)) ?? "\(container.decode(Int.self))"
+            }
+        }
+        let asked: String, asked_by_user: String, category: String, answer: StringOrNumber?, evidence: [Evidence]
+    }
+
     init(from decoder: any Decoder) throws {
         struct File: Decodable {
             struct Exchange: Decodable { let prompt: String, response: String }
-            struct Evidence: Decodable { let exchange: Int, side: String, text: String }
-            struct Asked: Decodable {
-                let asked: String, asked_by_user: String, category: String, answer: StringOrNumber?, evidence: [Evidence]
-            }
-            /// Some answers are years.
-            struct StringOrNumber: Decodable {
-                let text: String
-                init(from decoder: any Decoder) throws {
-                    let container = try decoder.singleValueContainer()
-                    // A number is no text, and anything else is an error.
-                    text = try (try? container.decode(String.self)) ?? "\(container.decode(Int.self))"
-                }
-            }
             let exchanges: [Exchange], questions: [Asked]
         }
         let file = try File(from: decoder)
@@ -363,17 +372,19 @@ struct Talk: Decodable {
                 prompt: exchange.prompt,
                 response: exchange.response)
         }
-        questions = file.questions.flatMap { question in
-            let places = question.evidence.map {
-                Place(turn: $0.exchange, side: $0.side == "prompt" ? .user : .model, text: $0.text)
-            }
-            let kind = question.category == "several turns" ? "several turns" : "one turn"
-            return [
-                Question(kind: "as written, \(kind)", text: question.asked, places: places, answer: question.answer?.text),
-                Question(
-                    kind: "by the user, \(kind)", text: question.asked_by_user, places: places, answer: question.answer?.text),
-            ]
+        questions = file.questions.flatMap(Self.questions)
+    }
+
+    /// A question in both of its forms.
+    static func questions(_ question: Asked) -> [Question] {
+        let places = question.evidence.map {
+            Place(turn: $0.exchange, side: $0.side == "prompt" ? .user : .model, text: $0.text)
         }
+        let kind = question.category == "several turns" ? "several turns" : "one turn"
+        return [
+            Question(kind: "as written, \(kind)", text: question.asked, places: places, answer: question.answer?.text),
+            Question(kind: "by the user, \(kind)", text: question.asked_by_user, places: places, answer: question.answer?.text),
+        ]
     }
 
     private static func place(of text: String, in turns: [Turn]) -> Place {

@@ -61,6 +61,9 @@ public struct SearchResult: Sendable, Codable, Identifiable {
     public var lexicalRank: Int?
     /// The rank in the search by meaning, from 1; nil if it is not among the best.
     public var vectorRank: Int?
+    /// The likelihood, from 0 to 1, that the passage answers the query, by a ranker that has read both; nil if it was not read
+    /// (``SearchOptions/reranks``). Results are in the order of the sum of its logit and the score.
+    public var relevance: Double?
 
     public var id: Int64 { passage.id }
 }
@@ -96,6 +99,9 @@ public struct SearchOptions: Sendable {
     public var diversity = 0.0
     /// The searches that are combined.
     public var mode = Mode.hybrid
+    /// Whether a `Reranker` of `Embeddings` reads the best passages of a hybrid search and puts them in order, if there is one for the
+    /// model. It finds more, and takes some 0.2 seconds.
+    public var reranks = true
 
     /// The ways to search.
     public enum Mode: String, Sendable, Codable, CaseIterable {

@@ -26,6 +26,7 @@ struct Search: AsyncParsableCommand {
         var rank: Int
         var score: Double
         var cosine: Double
+        var relevance: Double?
         var file: String
         var folder: String
         var place: String
@@ -46,7 +47,8 @@ struct Search: AsyncParsableCommand {
             let passage = result.passage
             if json {
                 let line = Line(
-                    rank: number + 1, score: result.score, cosine: result.cosine, file: passage.path, folder: passage.source,
+                    rank: number + 1, score: result.score, cosine: result.cosine, relevance: result.relevance, file: passage.path,
+                    folder: passage.source,
                     place: passage.place,
                     lines: [passage.lines.lowerBound, passage.lines.upperBound], page: passage.page, title: passage.title,
                     headings: passage.headings, text: passage.text)

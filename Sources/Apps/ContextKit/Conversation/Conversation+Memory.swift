@@ -81,27 +81,11 @@ extension Conversation {
 
     /// Searches the archive for turns that are relevant for a prompt.
     private func search(_ prompt: String) async throws -> (recall: Recall, matches: [ScoredTurn]) {
-        var recall = Recall(prompt: prompt, evidence: 0, isNeeded: false, items: [], budget: 0, tokens: 0)
-        guard let policy = policy.recall, state.turns.count < state.nextNumber else { return (recall, []) }
-        let known = Set(state.turns.map(\.number))
-        var matches: [ScoredTurn] = []
-        do {
-            matches = try await policy.search.turns(for: prompt, in: id, of: archive, count: state.nextNumber, except: known)
-                .filter { (0..<state.nextNumber).contains($0.number) && !known.contains($0.number) }
-        } catch let error as CancellationError {
-            throw error
-        } catch {
-            // The request continues without recall.
-            recall.problem = "\(error)"
+        guard let policy = policy.recall, state.turns.count < state.nextNumber else {
+            return (Recall(prompt: prompt, evidence: 0, isNeeded: false, items: [], budget: 0, tokens: 0), [])
         }
-        recall.evidence = matches.map(\.evidence).max() ?? 0
-        recall.isNeeded = !matches.isEmpty && recall.evidence >= policy.minimumEvidence
-        if !recall.isNeeded {
-            recall.items = matches.prefix(3).map {
-                Recall.Item(turn: $0.number, side: $0.side, match: $0, outcome: .weak, text: "")
-            }
-        }
-        return (recall, matches)
+        return try await policy.find(
+            for: prompt, in: id, of: archive, count: state.nextNumber, except: Set(state.turns.map(\.number)))
     }
 
     /// - Parameter turns: The turns of the context; nil for those of the current session.
@@ -126,34 +110,24 @@ extension Conversation {
     /// Puts earlier turns in front of the prompt, as far as they fit.
     private func fill(_ plan: inout Plan, _ request: Request, _ matches: [ScoredTurn], _ policy: RecallPolicy) async throws {
         let free = model.contextSize - reserve(request) - plan.tokensWithoutRecall
-        plan.recall.budget = max(0, min(free, policy.tokens(contextSize: model.contextSize, evidence: plan.recall.evidence)))
-        let matches = Array(matches.prefix(Self.maximumMatches))
         let stored: (turns: [Int: Turn], damage: [ConversationArchive.Damage])
         do { stored = try archive.turns(of: id, numbers: Set(matches.map(\.number))) } catch {
             plan.recall.problem = "\(error)"
             return
         }
         state.note(stored.damage)
-        let block = RecallBlock(
-            matches: matches, turns: stored.turns, damaged: Set(stored.damage.compactMap(\.turn)), policy: policy,
-            words: Set(RecallQuery(request.text).words.filter { !$0.isDate }.map(\.text)),
-            count: { [model] in try await model.tokenCount(of: $0) })
-        plan.recall.items = try await block.items(within: plan.recall.budget)
-        // The counts of the parts differ slightly from the count of the whole. If the whole is too large, the least
-        // important turns are removed.
-        while let last = plan.recall.items.lastIndex(where: { !$0.text.isEmpty }) {
-            var message = plan.message
-            message.recalled = RecallBlock.text(plan.recall.items)
-            let tokens = try await count(plan.entries + [message.entry])
-            if tokens - plan.tokensWithoutRecall <= plan.recall.budget {
-                (plan.message, plan.tokens, plan.recall.tokens) = (message, tokens, tokens - plan.tokensWithoutRecall)
-                return
-            }
-            plan.recall.items[last].outcome = .overBudget
-            plan.recall.items[last].text = ""
+        let (message, entries, before) = (plan.message, plan.entries, plan.tokensWithoutRecall)
+        let text = try await policy.fill(
+            &plan.recall, within: min(free, policy.tokens(contextSize: model.contextSize, evidence: plan.recall.evidence)),
+            from: matches, stored, count: { [model] in try await model.tokenCount(of: $0) },
+            added: { text in
+                var message = message
+                message.recalled = text
+                return try await count(entries + [message.entry]) - before
+            })
+        if let text {
+            plan.message.recalled = text
+            plan.tokens = before + plan.recall.tokens
         }
     }
-
-    /// Maximum number of matches considered for one prompt.
-    private static let maximumMatches = 120
 }

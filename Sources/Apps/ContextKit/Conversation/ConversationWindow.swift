@@ -162,58 +162,38 @@ public actor ConversationWindow {
 
     // MARK: - Recall
 
-    /// The maximum number of turns that are looked at.
-    private static let maximumMatches = 120
-
     private func recall(
         into fitted: inout Fitted, _ turnCount: Int, _ limit: Int, _ contextSize: Int, _ last: [Transcript.Entry],
         _ count: @escaping @Sendable ([Transcript.Entry]) async throws -> Int
     ) async throws {
         guard let policy, fitted.leftOutTurns > 0, case .prompt(let prompt)? = last.first else { return }
         let text = prompt.segments.plainText
-        var recall = Recall(prompt: text, evidence: 0, isNeeded: false, items: [], budget: 0, tokens: 0)
-        defer { fitted.recall = recall }
-        let shown = Set(fitted.leftOutTurns..<turnCount)
-        var matches: [ScoredTurn] = []
         do {
             try await policy.search.prepare(Self.id, of: archive)
-            matches = try await policy.search.turns(for: text, in: Self.id, of: archive, count: turnCount, except: shown)
-                .filter { (0..<fitted.leftOutTurns).contains($0.number) }
         } catch let error as CancellationError {
             throw error
         } catch {
-            // The request goes on without what was said earlier.
-            Logger.contextKit.warning("Turns that were left out cannot be searched: \(error)")
-            recall.problem = "\(error)"
+            // They are searched by words.
+            Logger.contextKit.warning("Turns that were left out are not prepared for searches: \(error)")
         }
-        recall.evidence = matches.map(\.evidence).max() ?? 0
-        recall.isNeeded = !matches.isEmpty && recall.evidence >= policy.minimumEvidence
+        var (recall, matches) = try await policy.find(
+            for: text, in: Self.id, of: archive, count: turnCount, except: Set(fitted.leftOutTurns..<turnCount))
+        defer { fitted.recall = recall }
+        if let problem = recall.problem {
+            Logger.contextKit.warning("Turns that were left out cannot be searched: \(problem)")
+        }
         guard recall.isNeeded else { return }
-        recall.budget = max(
-            0, min(limit - fitted.tokens, policy.tokens(contextSize: contextSize, evidence: recall.evidence)))
-        matches = Array(matches.prefix(Self.maximumMatches))
         let stored = try archive.turns(of: Self.id, numbers: Set(matches.map(\.number)))
         // Templates write no conversation without a prompt: a text is counted as the part of one.
         let base = try await count(last)
-        let block = RecallBlock(
-            matches: matches, turns: stored.turns, damaged: [], policy: policy,
-            words: Set(RecallQuery(text).words.filter { !$0.isDate }.map(\.text)),
-            count: { part in
-                try await count(Self.inserting(part, into: last)) - base
-            })
-        recall.items = try await block.items(within: recall.budget)
-        // The counts of the parts differ slightly from the count of the whole.
-        while let least = recall.items.lastIndex(where: { !$0.text.isEmpty }) {
-            let entries = Self.inserting(RecallBlock.text(recall.items), into: fitted.entries)
-            let tokens = try await count(entries)
-            if tokens <= limit {
-                recall.tokens = tokens - fitted.tokens
-                (fitted.entries, fitted.tokens) = (entries, tokens)
-                return
-            }
-            recall.items[least].outcome = .overBudget
-            recall.items[least].text = ""
-        }
+        let (entries, tokens) = (fitted.entries, fitted.tokens)
+        let block = try await policy.fill(
+            &recall, within: min(limit - tokens, policy.tokens(contextSize: contextSize, evidence: recall.evidence)),
+            from: matches, stored, count: { try await count(Self.inserting($0, into: last)) - base },
+            added: { try await count(Self.inserting($0, into: entries)) - tokens })
+        guard let block else { return }
+        fitted.entries = Self.inserting(block, into: entries)
+        fitted.tokens += recall.tokens
     }
 
     /// The entries with a text in front of the last prompt.

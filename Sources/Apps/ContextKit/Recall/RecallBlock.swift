@@ -19,7 +19,7 @@ struct RecallBlock {
 
     /// Selects what fits into the budget and is worth its tokens, best first. What does not fit is shortened to the sentences that
     /// contain words of the prompt.
-    func items(within limit: Int) async throws -> [Recall.Item] {
+    nonisolated(nonsending) func items(within limit: Int) async throws -> [Recall.Item] {
         var items: [Recall.Item] = []
         // The sum of the counts of the parts is a few tokens higher than the count of the whole.
         var left = limit - (try await count("\(ModelPrompts.recallHeading)\n\n\(ModelPrompts.recallFooting)\n"))

@@ -38,10 +38,16 @@ extension ModelServer {
 
     /// Computes vectors when the client's turn has come.
     func vectors(_ texts: [[TokenID]], _ embedder: TextEmbedder, _ exchange: Exchange) async throws -> [[Float]] {
+        try await computing(texts, exchange) { try await embedder.embed(texts) }
+    }
+
+    private func computing<Value: Sendable>(
+        _ texts: [[TokenID]], _ exchange: Exchange, _ body: () async throws -> Value
+    ) async throws -> Value {
         let place = try await gate.enter(exchange.client)
         let count = texts.reduce(0) { $0 + $1.count }
         defer { place.leave(tokens: count) }
-        do { return try await embedder.embed(texts) } catch let error as CancellationError { throw error } catch {
+        do { return try await body() } catch let error as CancellationError { throw error } catch {
             ServerLog.logger.error("Vectors cannot be computed", metadata: ["reason": "\(error)"])
             throw RequestError(503, type: "server_error", code: "overloaded", "There is not enough memory now.", retryAfter: 5)
         }
@@ -130,7 +136,8 @@ extension ModelServer {
 
     // MARK: - Reranking
 
-    /// Documents by the similarity of their meaning to the query's. Serves the clients of llama.cpp, Jina, Cohere and vLLM.
+    /// Documents in the order in which they answer the query: by a ranker that reads both, or if there is none for the model, by the
+    /// similarity of their meaning. Serves the clients of llama.cpp, Jina, Cohere and vLLM.
     private func rerank(_ body: JSONValue, _ exchange: Exchange) async throws -> JSONValue {
         var fields = try Fields(body)
         let name = try fields.string("model") ?? "default"
@@ -163,8 +170,14 @@ extension ModelServer {
         let texts =
             [embedder.tokens(of: embedder.prompts.query + query)]
             + documents.map { embedder.tokens(of: embedder.prompts.document + $0) }
-        let vectors = try await vectors(texts, embedder, exchange)
-        let scores = vectors.dropFirst().map { Double(dotProduct(vectors[0], $0)) }
+        let reranker = Reranker(model: GGUFEmbeddingModel(url: URL(filePath: embedder.path)))
+        let scores: [Double]
+        if try await reranker.identifier() != nil {
+            scores = try await computing(texts, exchange) { try await reranker.scores(of: documents, for: query) }
+        } else {
+            let vectors = try await vectors(texts, embedder, exchange)
+            scores = vectors.dropFirst().map { Double(dotProduct(vectors[0], $0)) }
+        }
         let order = scores.indices.sorted { (-scores[$0], $0) < (-scores[$1], $1) }.prefix(count)
         let tokens = texts.reduce(0) { $0 + $1.count }
         take(tokens: tokens, of: exchange.client)

@@ -1,5 +1,5 @@
 internal import CKernels
-package import Foundation
+internal import Foundation
 
 /// How a question is compared with texts: the values that make a similarity a logit, and an adapter of the embedding model, if one was
 /// trained.
@@ -99,7 +99,9 @@ extension TextEmbedder {
         let adapter = try adapter(of: ranker)
         var codes = [TokenCodes](repeating: [], count: candidates.count)
         // Texts of about the same length, as many as a pass takes.
-        let order = candidates.indices.sorted { candidates[$0].tokens.count < candidates[$1].tokens.count }
+        let order = candidates.indices.filter { !candidates[$0].tokens.isEmpty }.sorted {
+            candidates[$0].tokens.count < candidates[$1].tokens.count
+        }
         var next = 0
         while next < order.count {
             if Task.isCancelled { throw CancellationError() }
