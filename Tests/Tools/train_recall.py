@@ -4,10 +4,11 @@ with vectors, and the second with the ranker.
 
     context-bench recall --model FILE --file SET --unrelated PROMPTS --evidence 2 --features SET.features.jsonl
     context-bench recall … --words --features SET.words.jsonl
-    context-bench recall … --ranker HALF.fmadapter --features SET.pairs.jsonl      (a ranker that has not learned from this set)
+    context-bench recall … --more SET.more.json --ranker HALF.fmadapter --features SET.pairs.jsonl   (a ranker that has not learned from this set)
     context-bench recall --model FILE --stories first --conversations 3 --evidence 2 --features first.features.jsonl   (also second, --words)
     Tests/Tools/train_recall.py --meaning SET.features.jsonl … --words SET.words.jsonl … --pairs SET.pairs.jsonl … \\
-        --stories first.features.jsonl first.words.jsonl second.features.jsonl second.words.jsonl > Sources/Apps/ContextKit/Recall/RecallWeights.swift
+        --stories first.features.jsonl first.words.jsonl second.features.jsonl second.words.jsonl \\
+        --ranked-stories first.pairs.jsonl second.pairs.jsonl > Sources/Apps/ContextKit/Recall/RecallWeights.swift
 
 Logistic regressions with a penalty on the squares of the weights. The report on standard error is of cross-validation: each
 conversation is judged by models that were trained without it. Needs NumPy.
@@ -25,6 +26,9 @@ PENALTY = 3.0
 TOKENS_PER_WORD = 1.45
 # Added to the constant of the need by words: likelihoods by words alone are lower, and a missed memory costs more than some tokens.
 WORDS_SHIFT = 0.5
+# The same with the ranker: questions are half of the prompts there, and rare among those of people. With it, some 4 % of the exchanges recall
+# something.
+PAIRS_SHIFT = -1.7
 # The share of the prompts of generated stories. With all of them, 71 instead of 74 % of the evidence of public conversations is found;
 # without, 46 % of the ordinary turns of other stories recall something.
 STORIES_SHARE = 0.15
@@ -147,15 +151,19 @@ def report(lines, kind):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--meaning", nargs="+", required=True)
-    parser.add_argument("--words", nargs="+", required=True)
-    parser.add_argument("--pairs", nargs="+", required=True)
+    parser.add_argument("--meaning", nargs="*", default=[])
+    parser.add_argument("--words", nargs="*", default=[])
+    parser.add_argument("--pairs", nargs="*", default=[], help="without some of the three, the others alone are written")
+    parser.add_argument("--ranked-stories", nargs="*", default=[], help="files of generated stories, with a ranker")
     parser.add_argument("--stories", nargs="+", default=[], help="files of generated stories, with vectors and by words in turn")
     arguments = parser.parse_args()
-    stories = thinned(arguments.stories)
+    stories = thinned(arguments.stories + arguments.ranked_stories)
     print("// Written by Tests/Tools/train_recall.py.\n\nextension RecallModel {")
-    sets = [arguments.words + arguments.stories[1::2], arguments.meaning + arguments.stories[::2], arguments.pairs]
+    sets = [arguments.words + arguments.stories[1::2], arguments.meaning + arguments.stories[::2],
+            arguments.pairs + arguments.ranked_stories]
     for kind, paths in enumerate(sets):
+        if not paths:
+            continue
         lines = usable(read(paths, stories), kind)
         report(lines, kind)
         suffix = ["Words", "Meaning", "Pairs"][kind]
@@ -163,6 +171,8 @@ def main():
             weights = fit(*data)
             if name == "need" and kind == WORDS:
                 weights[-1] += WORDS_SHIFT
+            if name == "need" and kind == PAIRS:
+                weights[-1] += PAIRS_SHIFT
             weights = ", ".join(f"{weight:.4f}" for weight in weights)
             print(f"    static let {name}By{suffix}: [Double] = [{weights}]")
     print("}")
