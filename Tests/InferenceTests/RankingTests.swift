@@ -159,9 +159,10 @@ struct RankingTests {
         let asked = try #require(try await embedder.question([5], ranker: short).recall)
         #expect(abs(asked - zip(vectors[0], recall).reduce(0.5) { $0 + Double($1.0) * Double($1.1) }) < 1e-3)
         #expect(try await embedder.question([5], ranker: ranker([], [])).recall == nil)
-        for (projection, recall) in [
+        let wrongs: [(projection: [Float16], recall: [Float])] = [
             (Array(rows.dropLast()), []), ([Float16](repeating: 1, count: (width + 1) * width), []), ([], [1, 2]),
-        ] {
+        ]
+        for (projection, recall) in wrongs {
             let wrong = try ranker(projection, recall)
             await #expect(throws: ModelError.self) { try await embedder.question([5], ranker: wrong) }
             await #expect(throws: ModelError.self) { try await embedder.codes(of: [candidate([5])], ranker: wrong) }
