@@ -348,7 +348,8 @@ final class PostgreSQLArchiveStore: ArchiveStore {
 
     private static func vectors(_ rows: PostgreSQLRows) throws -> [VectorRow] {
         try (0..<rows.count).compactMap { index in
-            guard let number = rows.integer(index, 0), let turn = rows.integer(index, 1), let vectors = try rows.bytes(index, 2) else {
+            guard let number = rows.integer(index, 0), let turn = rows.integer(index, 1), let vectors = try rows.bytes(index, 2)
+            else {
                 return nil
             }
             return VectorRow(row: number, turn: Int(turn), vectors: vectors)
