@@ -15,7 +15,7 @@ struct TurnRanking: Sendable {
     /// nil if the ranker cannot be used.
     nonisolated(nonsending) init?(_ reranker: Reranker?) async throws {
         guard let reranker, let identifier = try await reranker.identifier() else { return nil }
-        (self.reranker, table) = (reranker, "\(identifier)#1")
+        (self.reranker, table) = (reranker, "\(identifier)#2")
     }
 
     // MARK: - Reading
@@ -37,7 +37,11 @@ struct TurnRanking: Sendable {
             // What a user says is often an answer.
             let before = try archive.turns(of: conversation, numbers: Set(turns.map { $0.number - 1 })).turns
             let texts = try await reranker.prepared(turns.flatMap { Self.candidates($0, after: before[$0.number - 1]) })
-            let records = turns.indices.map { (turn: turns[$0].number, vectors: Self.encoded(texts[2 * $0], texts[2 * $0 + 1])) }
+            var records: [(turn: Int, vectors: Data)] = []
+            for (index, turn) in turns.enumerated() {
+                let asks = try await reranker.refersBack(Self.question(turn.prompt))
+                records.append((turn.number, Self.encoded(asks, texts[2 * index], texts[2 * index + 1])))
+            }
             try archive.writable().addVectors(records, in: conversation, model: table)
         }
     }
@@ -51,16 +55,32 @@ struct TurnRanking: Sendable {
         ]
     }
 
-    /// The number of bytes of the user's side, and both sides.
-    private static func encoded(_ user: Reranker.PreparedText, _ model: Reranker.PreparedText) -> Data {
-        withUnsafeBytes(of: UInt32(user.data.count).littleEndian) { Data($0) } + user.data + model.data
+    private static func question(_ prompt: String) -> String { Utterance.Side.user.label + prompt }
+
+    /// What was read of a turn.
+    private struct Record {
+        /// The likelihood that its prompt asks for something that was said earlier.
+        var asks: Double
+        var sides: [Reranker.PreparedText]
     }
 
-    private static func decoded(_ data: Data) -> [Reranker.PreparedText] {
-        guard data.count >= 4 else { return [] }
-        let size = Int(data.withUnsafeBytes { UInt32(littleEndian: $0.loadUnaligned(as: UInt32.self)) })
-        guard size <= data.count - 4 else { return [] }
-        return [.init(data: data.dropFirst(4).prefix(size)), .init(data: data.dropFirst(4 + size))]
+    /// The likelihood, the number of bytes of the user's side, and both sides.
+    private static func encoded(_ asks: Double, _ user: Reranker.PreparedText, _ model: Reranker.PreparedText) -> Data {
+        let numbers = [Float(asks).bitPattern, UInt32(user.data.count)].map(\.littleEndian)
+        return numbers.withUnsafeBytes { Data($0) } + user.data + model.data
+    }
+
+    /// nil if the data is damaged.
+    private static func decoded(_ data: Data) -> Record? {
+        guard data.count >= 8 else { return nil }
+        let numbers = data.withUnsafeBytes { bytes in
+            [0, 4].map { UInt32(littleEndian: bytes.loadUnaligned(fromByteOffset: $0, as: UInt32.self)) }
+        }
+        let (asks, size) = (Double(Float(bitPattern: numbers[0])), Int(numbers[1]))
+        guard size <= data.count - 8, (0...1).contains(asks) else { return nil }
+        return Record(
+            asks: asks,
+            sides: [.init(data: data.dropFirst(8).prefix(size)), .init(data: data.dropFirst(8 + size))])
     }
 
     // MARK: - Comparing
@@ -69,14 +89,13 @@ struct TurnRanking: Sendable {
     nonisolated(nonsending) func logits(
         of prompt: String, with turns: [Int], in conversation: String, of archive: ConversationArchive
     ) async throws -> TurnLogits? {
-        let read = try archive.vectors(of: turns, in: conversation, model: table).mapValues(Self.decoded).filter {
-            $0.value.count == 2
-        }
+        let read = try archive.vectors(of: turns, in: conversation, model: table).compactMapValues(Self.decoded)
         guard !read.isEmpty, read.count * 2 >= turns.count else { return nil }
-        let known = read.keys.sorted()
-        let question = Utterance.Side.user.label + prompt
-        let scores = try await reranker.scores(of: known.flatMap { read[$0] ?? [] }, for: question)
-        return TurnLogits(turns: known, scores: scores, prompt: try await reranker.refersBack(question))
+        let records = read.sorted { $0.key < $1.key }
+        let question = Self.question(prompt)
+        return TurnLogits(
+            turns: records.map(\.key), scores: try await reranker.scores(of: records.flatMap(\.value.sides), for: question),
+            prompt: try await reranker.refersBack(question), prompts: records.map(\.value.asks))
     }
 }
 
@@ -88,13 +107,19 @@ struct TurnLogits: Sendable {
     private let count: Int
     let largest: Double
     private let least: Double
-    /// The logit that the prompt asks for something that was said earlier, judged by the prompt alone.
+    /// The logit that the prompt asks for something that was said earlier, judged by the prompt alone, and the mean of the same of the
+    /// prompts of the turns: some people ask much.
     private let prompt: Double
+    private let meanPrompt: Double
+    /// The mean of ordinary prompts of the training authors, which counts as much as this number of turns.
+    private static let usualPrompt = -4.7
+    private static let usualPrompts = 8.0
 
     /// - Parameters:
     ///   - scores: of the user's and the model's side of each turn.
     ///   - prompt: of the prompt alone.
-    init?(turns: [Int], scores: [Double], prompt: Double) {
+    ///   - prompts: the same of the prompts of the turns.
+    init?(turns: [Int], scores: [Double], prompt: Double, prompts: [Double]) {
         func logit(_ score: Double) -> Double? {
             let score = min(max(score, 1e-9), 1 - 1e-9)
             // A side that says nothing has no score.
@@ -105,6 +130,9 @@ struct TurnLogits: Sendable {
         guard let largest = known.max(), let least = known.min() else { return nil }
         (self.largest, self.least, count) = (largest, least, known.count)
         self.prompt = logit(prompt) ?? 0
+        meanPrompt =
+            (prompts.compactMap { logit($0) }.reduce(0, +) + Self.usualPrompt * Self.usualPrompts)
+            / (Double(prompts.count) + Self.usualPrompts)
         let mean = known.reduce(0, +) / Double(known.count)
         self.mean = mean
         deviation = (known.reduce(0) { $0 + ($1 - mean) * ($1 - mean) } / Double(known.count)).squareRoot()
@@ -118,7 +146,7 @@ struct TurnLogits: Sendable {
     func logit(of turn: Int) -> Double { sides[turn]?.max() ?? mean }
 
     /// What the need for recall is told: the largest logit of turns that are not part of the current topic, how it stands out, what it is
-    /// above that of the current topic, and the logit of the prompt alone.
+    /// above that of the current topic, the logit of the prompt alone, and what that is above the mean of the conversation.
     func features(isRecent: (Int) -> Bool) -> [Double] {
         var older: [Double] = []
         var recent = -Double.infinity
@@ -126,9 +154,12 @@ struct TurnLogits: Sendable {
             if isRecent(turn) { recent = max(recent, logits.max() ?? recent) } else { older += logits }
         }
         older.sort(by: >)
-        guard let first = older.first else { return [least, 0, 0, 0, prompt] }
+        guard let first = older.first else { return [least, 0, 0, 0, prompt, prompt - meanPrompt] }
         // Less what is expected of the largest of as many.
         let distinction = (first - mean) / max(0.05, deviation) - (2 * log(Double(max(2, count)))).squareRoot()
-        return [first, first - older[min(5, older.count - 1)], distinction, recent.isFinite ? first - recent : 0, prompt]
+        return [
+            first, first - older[min(5, older.count - 1)], distinction, recent.isFinite ? first - recent : 0, prompt,
+            prompt - meanPrompt,
+        ]
     }
 }
