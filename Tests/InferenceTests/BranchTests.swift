@@ -169,11 +169,11 @@ import Waiting
         init(_ grammar: Grammar) {
             runInBackground { [isHeld, isReleased] in
                 let cursor = GrammarCursor(grammar) { _ in [] }
-                // Nobody else uses the grammar yet, so that it is not busy.
-                try? grammar.attempt(cursor.work, upTo: 1) {
+                // While another thread is within a step, the grammar is busy.
+                while (try? grammar.attempt(cursor.work, upTo: 1) {
                     isHeld.signal()
                     isReleased.wait()
-                }
+                }) == nil {}
             }
         }
 
