@@ -170,10 +170,14 @@ import Waiting
             runInBackground { [isHeld, isReleased] in
                 let cursor = GrammarCursor(grammar) { _ in [] }
                 // While another thread is within a step, the grammar is busy.
-                while (try? grammar.attempt(cursor.work, upTo: 1) {
-                    isHeld.signal()
-                    isReleased.wait()
-                }) == nil {}
+                var wasHeld = false
+                while !wasHeld {
+                    try? grammar.attempt(cursor.work, upTo: 1) {
+                        wasHeld = true
+                        isHeld.signal()
+                        isReleased.wait()
+                    }
+                }
             }
         }
 
