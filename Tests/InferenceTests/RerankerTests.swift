@@ -13,7 +13,7 @@ struct RerankerTests {
 
     init() throws {
         model = try RankingTests.model("bert")
-        trained = try TemporaryFile(Array(RankingTests.adapter(weights: 32, change: 1)), suffix: ".fmadapter")
+        trained = try TemporaryFile(Array(RankingTests.adapter(weights: 64, change: 1)), suffix: ".fmadapter")
     }
 
     private var embedder: GGUFEmbeddingModel { GGUFEmbeddingModel(url: URL(filePath: model.path)) }
@@ -39,15 +39,16 @@ struct RerankerTests {
     }
 
     @Test func longTextsAreReadInParts() async throws {
-        let words = (0..<400).map { "word\(5 + $0 % 80)" }
+        // The model reads 64 tokens: 26, two marks and a context.
+        let words = (0..<100).map { "word\(5 + $0 % 80)" }
         let long = try await reranker.prepared([.init(words.joined(separator: " "))])[0]
-        // Four parts of 100 tokens, each with two marks.
-        #expect(long.data.count == 4 * (4 + 102 * 32))
-        let parts = stride(from: 0, to: 400, by: 100).map { words[$0..<$0 + 100].joined(separator: " ") }
+        // Four parts of 25 tokens, each with two marks.
+        #expect(long.data.count == 4 * (4 + 27 * 64))
+        let parts = stride(from: 0, to: 100, by: 25).map { words[$0..<$0 + 25].joined(separator: " ") }
         let scores = try await reranker.scores(of: parts, for: "word11 word12")
         #expect(try await reranker.scores(of: [long], for: "word11 word12")[0] == scores.max())
         let endless = try await reranker.prepared([.init([String](repeating: "word9", count: 50_000).joined(separator: " "))])[0]
-        #expect(endless.data.count == Reranker.maximumParts * (4 + (Reranker.partTokens + 2) * 32))
+        #expect(endless.data.count == Reranker.maximumParts * (4 + 28 * 64))
     }
 
     @Test func damagedDataHasNoScore() async throws {
@@ -93,7 +94,7 @@ struct RerankerTests {
         // The same again, from the archive alone.
         #expect(try await ranked.turns(for: "word12", in: "c", of: archive, count: 30, except: known) == after)
         // Another ranker has read nothing: the search goes on without it.
-        let other = try TemporaryFile(Array(RankingTests.adapter(weights: 32, change: 0.5)), suffix: ".fmadapter")
+        let other = try TemporaryFile(Array(RankingTests.adapter(weights: 64, change: 0.5)), suffix: ".fmadapter")
         let unread = HybridSearch(model: embedder, reranker: Reranker(model: embedder, file: URL(filePath: other.path)))
         #expect(try await unread.turns(for: "word12", in: "c", of: archive, count: 30, except: known) == before)
     }

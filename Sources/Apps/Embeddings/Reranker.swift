@@ -140,7 +140,8 @@ public struct Reranker: Sendable {
         let (begin, end) = Self.marks(embedder)
         let texts = candidates.map { candidate in
             let context = candidate.context.isEmpty ? [] : embedder.plainTokens(of: candidate.context).suffix(Self.contextTokens)
-            return Self.parts(embedder.plainTokens(of: candidate.text)).map { part in
+            let size = max(1, min(Self.partTokens, embedder.maximumTokens - begin.count - end.count - Self.contextTokens))
+            return Self.parts(embedder.plainTokens(of: candidate.text), size).map { part in
                 TextEmbedder.Candidate(tokens: begin + part + end + context, compared: begin.count + part.count + end.count)
             }
         }
@@ -161,10 +162,10 @@ public struct Reranker: Sendable {
     public static let contextTokens = 36
 
     /// Parts of about the same length.
-    private static func parts(_ tokens: [TokenID]) -> [ArraySlice<TokenID>] {
-        let count = min(tokens.count, maximumParts * partTokens)
+    private static func parts(_ tokens: [TokenID], _ limit: Int) -> [ArraySlice<TokenID>] {
+        let count = min(tokens.count, maximumParts * limit)
         if count == 0 { return [[]] }
-        let parts = (count + partTokens - 1) / partTokens
+        let parts = (count + limit - 1) / limit
         let size = (count + parts - 1) / parts
         return stride(from: 0, to: count, by: size).map { tokens[$0..<min($0 + size, count)] }
     }
