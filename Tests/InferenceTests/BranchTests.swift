@@ -169,7 +169,7 @@ import Waiting
         init(_ grammar: Grammar) {
             runInBackground { [isHeld, isReleased] in
                 let cursor = GrammarCursor(grammar) { _ in [] }
-                // While another thread is within a step, the grammar is busy.
+                // While another thread is within a step, the grammar is busy: the only error, after which this tries again.
                 var wasHeld = false
                 while !wasHeld {
                     try? grammar.attempt(cursor.work, upTo: 1) {

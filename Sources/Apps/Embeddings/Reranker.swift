@@ -47,7 +47,7 @@ public struct Reranker: Sendable {
         public init(_ text: String, context: String = "") { (self.text, self.context) = (text, context) }
     }
 
-    /// A text that a ranker has read: 64 bytes for each of its tokens.
+    /// A text that a ranker has read: 96 bytes for each of its tokens.
     public struct PreparedText: Sendable, Equatable {
         /// The text for storage. It can be compared by a ranker with the same ``Reranker/identifier()``.
         public let data: Data
@@ -96,8 +96,8 @@ public struct Reranker: Sendable {
         return "\(embedder.fingerprint)-\(String(trained.identity ?? 0, radix: 16))"
     }
 
-    /// The likelihood, from 0 to 1, that each text answers a question. It was trained with one to three right texts among six others that
-    /// a search ranks high; among more texts, it is too high.
+    /// The likelihood, from 0 to 1, that each text answers a question. It was trained with a few right texts among up to 64 of the same
+    /// conversation or document; it puts texts in order, and is not calibrated for others.
     ///
     /// - Throws: ``EmbeddingError`` if there is no model, or no trained part for it, or `CancellationError`.
     public nonisolated(nonsending) func scores(of texts: [String], for question: String) async throws -> [Double] {

