@@ -111,24 +111,32 @@ public struct Reranker: Sendable {
 
     /// The same for texts that were read before. Takes some milliseconds for hundreds of them.
     public nonisolated(nonsending) func scores(of texts: [PreparedText], for question: String) async throws -> [Double] {
-        let read = try await read(question)
-        return texts.map { text in text.logit(for: read).map { 1 / (1 + exp(-$0)) } ?? 0 }
+        scores(of: texts, for: try await prepared(question: question))
     }
 
-    /// The likelihood, from 0 to 1, that a prompt of a conversation asks for something that was said earlier in it, judged by the prompt
-    /// alone: of prompts as likely as questions that do and others.
+    /// The same for a question that was read before.
+    public func scores(of texts: [PreparedText], for question: PreparedQuestion) -> [Double] {
+        texts.map { text in text.logit(for: question.read).map { 1 / (1 + exp(-$0)) } ?? 0 }
+    }
+
+    /// A question that a ranker has read.
+    public struct PreparedQuestion: Sendable {
+        fileprivate let read: RankedQuestion
+
+        /// The likelihood, from 0 to 1, that a prompt of a conversation asks for something that was said earlier in it, judged by the
+        /// prompt alone: of prompts as likely as questions that do and others.
+        public var refersBack: Double { read.recall.map { 1 / (1 + exp(-$0)) } ?? 0.5 }
+    }
+
+    /// Reads a question.
     ///
     /// - Throws: ``EmbeddingError`` if there is no model, or no trained part for it, or `CancellationError`.
-    public nonisolated(nonsending) func refersBack(_ prompt: String) async throws -> Double {
-        try await read(prompt).recall.map { 1 / (1 + exp(-$0)) } ?? 0.5
-    }
-
-    private nonisolated(nonsending) func read(_ question: String) async throws -> RankedQuestion {
+    public nonisolated(nonsending) func prepared(question: String) async throws -> PreparedQuestion {
         let (lease, trained) = try await ranker()
         let embedder = lease.model
         let (begin, end) = Self.marks(embedder)
         let tokens = begin + embedder.plainTokens(of: question).prefix(Self.questionTokens) + end
-        return try await embedder.question(tokens, ranker: trained)
+        return PreparedQuestion(read: try await embedder.question(tokens, ranker: trained))
     }
 
     /// Reads texts, so that they can be compared with questions.

@@ -210,10 +210,7 @@ public final class SearchIndex: Sendable {
 
     /// Adds what a ranker says to the scores. What it has not read is like the worst that it has.
     private static func sort(_ results: inout [(key: Int64, value: Double)], by relevance: [Int64: Double]) {
-        let logits = relevance.mapValues { score in
-            let score = min(max(score, 1e-9), 1 - 1e-9)
-            return log(score / (1 - score)) * logitShare
-        }
+        let logits = relevance.mapValues { logOdds($0) * logitShare }
         guard let least = logits.values.min() else { return }
         for index in results.indices { results[index].value += logits[results[index].key] ?? least }
         // Of equal ones, the better ones of the search stay first.

@@ -1,3 +1,5 @@
+internal import Foundation
+
 /// Joins the results of several searches by their ranks (reciprocal rank fusion: Cormack, Clarke and Büttcher,
 /// doi:10.1145/1571941.1572114).
 public enum RankFusion {
@@ -19,6 +21,12 @@ public enum RankFusion {
         }
         return scores.map { ($0.key, $0.value) }.sorted { $0.1 == $1.1 ? $0.0 < $1.0 : $0.1 > $1.1 }
     }
+}
+
+/// The logarithm of the odds of a likelihood, at most some 21 on both sides.
+public func logOdds(_ likelihood: Double) -> Double {
+    let likelihood = min(max(likelihood, 1e-9), 1 - 1e-9)
+    return log(likelihood / (1 - likelihood))
 }
 
 /// Chooses results that differ from each other (maximal marginal relevance: Carbonell and Goldstein,

@@ -1,7 +1,7 @@
 import Embeddings
 import Foundation
 import FoundationModels
-import Logging
+import TextSearch
 
 /// What a ranker has read of turns, and how well it fits a prompt.
 ///
@@ -39,7 +39,7 @@ struct TurnRanking: Sendable {
             let texts = try await reranker.prepared(turns.flatMap { Self.candidates($0, after: before[$0.number - 1]) })
             var records: [(turn: Int, vectors: Data)] = []
             for (index, turn) in turns.enumerated() {
-                let asks = try await reranker.refersBack(Self.question(turn.prompt))
+                let asks = try await reranker.prepared(question: Self.question(turn.prompt)).refersBack
                 records.append((turn.number, Self.encoded(asks, texts[2 * index], texts[2 * index + 1])))
             }
             try archive.writable().addVectors(records, in: conversation, model: table)
@@ -92,10 +92,10 @@ struct TurnRanking: Sendable {
         let read = try archive.vectors(of: turns, in: conversation, model: table).compactMapValues(Self.decoded)
         guard !read.isEmpty, read.count * 2 >= turns.count else { return nil }
         let records = read.sorted { $0.key < $1.key }
-        let question = Self.question(prompt)
+        let question = try await reranker.prepared(question: Self.question(prompt))
         return TurnLogits(
-            turns: records.map(\.key), scores: try await reranker.scores(of: records.flatMap(\.value.sides), for: question),
-            prompt: try await reranker.refersBack(question), prompts: records.map(\.value.asks))
+            turns: records.map(\.key), scores: reranker.scores(of: records.flatMap(\.value.sides), for: question),
+            prompt: question.refersBack, prompts: records.map(\.value.asks))
     }
 }
 
@@ -120,18 +120,14 @@ struct TurnLogits: Sendable {
     ///   - prompt: of the prompt alone.
     ///   - prompts: the same of the prompts of the turns.
     init?(turns: [Int], scores: [Double], prompt: Double, prompts: [Double]) {
-        func logit(_ score: Double) -> Double? {
-            let score = min(max(score, 1e-9), 1 - 1e-9)
-            // A side that says nothing has no score.
-            return score > 1e-9 ? log(score / (1 - score)) : nil
-        }
-        let logits = scores.map { logit($0) }
+        // A side that says nothing has the score 0.
+        let logits = scores.map { $0 > 0 ? logOdds($0) : nil }
         let known = logits.compactMap(\.self)
         guard let largest = known.max(), let least = known.min() else { return nil }
         (self.largest, self.least, count) = (largest, least, known.count)
-        self.prompt = logit(prompt) ?? 0
+        self.prompt = logOdds(prompt)
         meanPrompt =
-            (prompts.compactMap { logit($0) }.reduce(0, +) + Self.usualPrompt * Self.usualPrompts)
+            (prompts.reduce(0) { $0 + logOdds($1) } + Self.usualPrompt * Self.usualPrompts)
             / (Double(prompts.count) + Self.usualPrompts)
         let mean = known.reduce(0, +) / Double(known.count)
         self.mean = mean
