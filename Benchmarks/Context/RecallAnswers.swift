@@ -18,7 +18,15 @@ struct RecallAnswers: AsyncParsableCommand {
     @Flag(help: "Put the whole conversation into the context; needs a large --window.") var whole = false
     @Option(help: "The first conversation to use, from 0.") var from = 0
 
-    private struct Line: Encodable { let question: String, isSaid: Bool, known: String?, answer: String }
+    @Option(help: "The maximum share of the window for recalled text (default: the product's).") var share: Double?
+    @Option(help: "Leave out what is not worth its tokens (default: the product's).") var gain: Double?
+
+    private struct Line: Encodable {
+        let question: String, kind: String, isSaid: Bool, known: String?, answer: String
+        /// Whether all that was said of it is in the request, and the tokens that were recalled.
+        let isFound: Bool, tokens: Int
+        let report: String
+    }
 
     func run() async throws {
         let talks = try JSONDecoder().decode([Talk].self, from: Data(contentsOf: URL(filePath: file)))
@@ -32,10 +40,13 @@ struct RecallAnswers: AsyncParsableCommand {
             let other = talks[(index + 1) % talks.count]
             for (questions, isSaid) in [(Self.some(count, of: talk), true), (Self.some(unsaid, of: other), false)] {
                 for question in questions {
-                    let answer = try await answer(question.text, talk, answering, archive)
+                    let (answer, context, recall) = try await answer(question.text, talk, answering, archive)
                     let line = Line(
-                        question: question.text, isSaid: isSaid, known: isSaid ? question.answer : nil, answer: answer)
+                        question: question.text, kind: question.kind, isSaid: isSaid, known: isSaid ? question.answer : nil,
+                        answer: answer, isFound: isSaid && question.evidence.allSatisfy { context.contains($0) },
+                        tokens: recall?.tokens ?? 0, report: recall?.report ?? "")
                     print(String(decoding: try JSONEncoder().encode(line), as: UTF8.self))
+                    fflush(nil)
                 }
             }
         }
@@ -63,7 +74,7 @@ struct RecallAnswers: AsyncParsableCommand {
 
     private func answer(
         _ question: String, _ talk: Talk, _ answering: GGUFLanguageModel, _ archive: URL
-    ) async throws -> String {
+    ) async throws -> (answer: String, context: String, recall: Recall?) {
         let options = GenerationOptions(samplingMode: .greedy, maximumResponseTokens: 60)
         if whole {
             func text(_ text: String) -> [Transcript.Segment] { [.text(.init(content: text))] }
@@ -73,13 +84,22 @@ struct RecallAnswers: AsyncParsableCommand {
             }
             // What does not fit even this window is left out at the beginning.
             while try await answering.tokenCount(for: entries) + 200 > window { entries.removeSubrange(1..<3) }
-            return try await LanguageModelSession(model: answering, transcript: Transcript(entries: entries))
+            let answer = try await LanguageModelSession(model: answering, transcript: Transcript(entries: entries))
                 .respond(to: question, options: options).content
+            return (answer, entries.map(\.description).joined(separator: "\n"), nil)
         }
         let copy = archive.deletingLastPathComponent().appendingPathComponent("copy.sqlite")
         try RecallBench.copy(archive, to: copy)
+        var policy = ContextPolicy.standard
+        if let share { policy.recall?.share = share }
+        if let gain { policy.recall?.minimumGain = gain }
         let conversation = try await Conversation(
-            model: answering, archive: ConversationArchive(url: copy), id: "talk")
-        return try await conversation.respond(to: question, options: options).content
+            model: answering, policy: policy, archive: ConversationArchive(url: copy), id: "talk")
+        let date = talk.turns.last?.date ?? Date()
+        let answer = try await Conversation.$today.withValue(date) {
+            try await conversation.respond(to: question, options: options).content
+        }
+        let context = await conversation.transcript.dropLast().map(\.description).joined(separator: "\n")
+        return (answer, context, await conversation.lastRecall)
     }
 }

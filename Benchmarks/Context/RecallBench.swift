@@ -367,12 +367,22 @@ struct Talk: Decodable {
         let file = try File(from: decoder)
         turns = file.exchanges.enumerated().map { index, exchange in
             Turn(
-                // In sessions, three days apart.
-                date: Date(timeIntervalSince1970: 1_700_000_000 + Double(index / Self.sessionLength) * 259_200),
+                // What does not say when it was said is taken to be in sessions, three days apart.
+                date: Self.date(of: exchange.prompt)
+                    ?? Date(timeIntervalSince1970: 1_700_000_000 + Double(index / Self.sessionLength) * 259_200),
                 prompt: exchange.prompt,
                 response: exchange.response)
         }
         questions = file.questions.flatMap(Self.questions)
+    }
+
+    /// The date at the beginning of a text like “[9:05 am on 3 June, 2024] Ada: Hello”.
+    private static func date(of text: String) -> Date? {
+        guard text.hasPrefix("["), let end = text.firstIndex(of: "]") else { return nil }
+        let format = DateFormatter()
+        format.locale = Locale(identifier: "en_US_POSIX")
+        format.dateFormat = "h:mm a 'on' d MMMM, yyyy"
+        return format.date(from: String(text[text.index(after: text.startIndex)..<end]))
     }
 
     /// A question in both of its forms.

@@ -216,6 +216,24 @@ struct RecallTests {
         #expect(try await items(0.05).map(\.outcome) == [.weak])
     }
 
+    @Test("[D4] what is likely and does not fit is counted in the text") func omission() async throws {
+        let turns = (0..<4).map {
+            Turn(number: $0, prompt: "On day \($0) I walked to the lake and back.", date: nil, entries: [])
+        }
+        let found = turns.map { ScoredTurn(number: $0.number, side: .user, score: $0.number == 3 ? 0.1 : 0.6, evidence: 1) }
+        func text(_ limit: Int) async throws -> String {
+            let block = RecallBlock(
+                matches: found, turns: Dictionary(uniqueKeysWithValues: turns.map { ($0.number, $0) }), damaged: [],
+                policy: RecallPolicy(), words: [], count: { $0.split(separator: " ").count })
+            return RecallBlock.text(try await block.items(within: limit))
+        }
+        let whole = try await text(200)
+        #expect(whole.contains("day 3") && !whole.contains("did not fit"))
+        let short = try await text(30)
+        #expect(short.contains("day 0") && !short.contains("day 1"))
+        #expect(short.contains("\n(2 more messages about this did not fit here.)\n\n\(ModelPrompts.recallFooting)"), "\(short)")
+    }
+
     @Test("[D4] the sides of a turn are recalled separately, a short answer with its question") func sides() async throws {
         let turn = Turn(
             number: 3, prompt: "Long story. Is the ferry at nine?", date: nil,

@@ -1,3 +1,4 @@
+import Embeddings
 import Foundation
 import TestSupport
 import Testing
@@ -23,6 +24,14 @@ import Testing
         var dense: [Family.Tensor]
         var tokens: [TokenID]
         var lines: [ImportTests.Expected.Line]
+        var vector: [Float]
+    }
+
+    private struct Ranker: Decodable {
+        var tensors: [Family.Tensor], head: [Family.Tensor]
+        var tokens: [TokenID]
+        /// A question and a text, and the tokens of both.
+        var question: String, text: String, pair: [TokenID]
         var vector: [Float]
     }
 
@@ -99,6 +108,101 @@ import Testing
         let vector = try await embedder.embed([recorded.tokens])[0]
         #expect(vector.count == recorded.vector.count)
         for (value, wanted) in zip(vector, recorded.vector) { #expect(abs(value - wanted) < 2e-3, "\(name)") }
+    }
+
+    /// A model that reads question and text together, and its folder.
+    private static func ranker() throws -> (recorded: Ranker, folder: URL) {
+        let data = try Data(contentsOf: golden.appendingPathComponent("Encoders/modernbert_ranker.json"))
+        let recorded = try JSONDecoder().decode(Ranker.self, from: data)
+        let folder = try folder(data, tokenizer: "", recorded.tensors)
+        for (name, tensors) in Dictionary(grouping: recorded.head, by: { String($0.name.prefix { $0 != "/" }) }) {
+            let module = folder.appendingPathComponent(name)
+            try FileManager.default.createDirectory(at: module, withIntermediateDirectories: true)
+            let all = tensors.map { tensor in
+                SafetensorsData.Tensor(
+                    name: String(tensor.name.dropFirst(name.count + 1)), shape: tensor.shape,
+                    values: ModelRecipe.numbers(
+                        tensor.name, count: tensor.shape.reduce(1, *), low: tensor.low, high: tensor.high, seed: 1))
+            }
+            try SafetensorsData.file(all, metadata: [:], type: .f32).write(to: module.appendingPathComponent("model.safetensors"))
+        }
+        let kinds = [
+            ("base.modules.transformer.Transformer", ""), ("sentence_transformer.modules.pooling.Pooling", "1_Pooling"),
+            ("base.modules.dense.Dense", "2_Dense"), ("sentence_transformer.modules.layer_norm.LayerNorm", "3_LayerNorm"),
+            ("base.modules.dense.Dense", "4_Dense"),
+        ]
+        func write(_ value: Any, _ name: String) throws {
+            try JSONSerialization.data(withJSONObject: value).write(to: folder.appendingPathComponent(name))
+        }
+        try write(kinds.map { ["type": "sentence_transformers.\($0.0)", "path": $0.1] }, "modules.json")
+        try write(["activation_function": "torch.nn.modules.activation.GELU"], "2_Dense/config.json")
+        try write(["activation_function": "torch.nn.modules.linear.Identity"], "4_Dense/config.json")
+        return (recorded, folder)
+    }
+
+    @Test("[H1] a model that reads question and text together has the scores of transformers") func rankerEqualsTransformers()
+        async throws
+    {
+        let (recorded, folder) = try Self.ranker()
+        defer { try? FileManager.default.removeItem(at: folder) }  // best effort
+        let output = folder.appendingPathComponent("model.gguf")
+        try HuggingFaceFolder(folder).write(to: output, name: "ranker", type: .f32)
+        let reader = try await TextEmbedder.load(path: output.path, threads: 1)
+        #expect(reader.readsPairs && reader.maximumTokens == 512)
+        let other: [TokenID] = [1, 20, 2, 30, 2]
+        let scores = try await reader.scores(of: [recorded.tokens, other, []])
+        #expect(abs(scores[0] - Double(recorded.vector[0])) < 2e-3, "\(scores)")
+        #expect(try await reader.scores(of: [other]) == [scores[1]] && scores[1] != scores[0] && scores[2] == 0)
+
+        // The public type makes the pairs that the tokenizer makes.
+        let reranker = Reranker(model: GGUFEmbeddingModel(url: output))
+        let pair = try await reader.scores(of: [recorded.pair])[0]
+        let found = try await reranker.scores(
+            of: [recorded.text, String(repeating: "so on ", count: 900)], for: recorded.question)
+        #expect(abs(found[0] - 1 / (1 + exp(-pair))) < 1e-6 && (0...1).contains(found[1]))
+        let context = String(repeating: "before that ", count: 300)
+        let later = try await reranker.scores(of: [.init(recorded.text, context: context)], for: recorded.question)
+        #expect(Reranker.pairs(of: [.init("so", context: context)], for: "Why?", reader)[0].count == 1)
+        #expect((0...1).contains(later[0]))
+        await #expect(throws: EmbeddingError.self) { try await GGUFEmbeddingModel(url: output).embed(["a"], as: .document) }
+        #expect(try await reranker.identifier() == nil)
+        await #expect(throws: EmbeddingError.self) { try await reranker.prepared(question: "Why?") }
+    }
+
+    @Test("[H1] a ranker whose modules are not those that are computed is an error") func hostileRankers() throws {
+        func check(_ change: (URL) throws -> Void) throws {
+            let (_, folder) = try Self.ranker()
+            defer { try? FileManager.default.removeItem(at: folder) }  // best effort
+            try change(folder)
+            let output = folder.appendingPathComponent("model.gguf")
+            #expect(throws: ModelError.self) { try HuggingFaceFolder(folder).write(to: output, name: "ranker", type: .f32) }
+            #expect(!FileManager.default.fileExists(atPath: output.path))
+        }
+        try check {
+            try Data(#"{"activation_function": "torch.nn.ReLU"}"#.utf8).write(to: $0.appending(path: "2_Dense/config.json"))
+        }
+        try check { try FileManager.default.removeItem(at: $0.appending(path: "4_Dense/config.json")) }
+        try check { folder in
+            // Without the last module, the others mean something else.
+            let file = folder.appending(path: "modules.json")
+            let modules = try #require(try JSONSerialization.jsonObject(with: Data(contentsOf: file)) as? [Any])
+            try JSONSerialization.data(withJSONObject: modules.dropLast() as [Any]).write(to: file)
+        }
+        try check { folder in
+            let file = folder.appending(path: "config.json")
+            var config = try #require(try JSONSerialization.jsonObject(with: Data(contentsOf: file)) as? [String: Any])
+            config["norm_eps"] = 1e-6
+            try JSONSerialization.data(withJSONObject: config).write(to: file)
+        }
+        try check { try FileManager.default.removeItem(at: $0.appending(path: "2_Dense/model.safetensors")) }
+        try check { folder in
+            let narrow = [
+                SafetensorsData.Tensor(name: "linear.weight", shape: [1, 32], values: [Float](repeating: 1, count: 32))
+            ]
+            try SafetensorsData.file(narrow, metadata: [:], type: .f32).write(
+                to: folder.appending(path: "4_Dense/model.safetensors"))
+        }
+        try check { try Data(#"{"pooling_mode": "max"}"#.utf8).write(to: $0.appending(path: "1_Pooling/config.json")) }
     }
 
     /// A folder with a changed configuration and changed tensors must be an error, not a trap, and leave no file.

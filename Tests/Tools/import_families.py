@@ -214,6 +214,12 @@ ENCODERS = {
     "nomic_bert": ("NomicBertModel", "wordpiece", {}, "mean_tokens"),
     "modernbert": ("ModernBertModel", "modern", dict(
         pad_token_id=0, bos_token_id=1, eos_token_id=2, cls_token_id=1, sep_token_id=2, local_attention=8, num_hidden_layers=4), "cls_token"),
+    # Reads a question and a text together: a ModernBERT with a head, as cross-encoder/ettin-reranker-17m-v1.
+    "modernbert_ranker": ("ModernBertModel", "modern", dict(
+        pad_token_id=0, bos_token_id=1, eos_token_id=2, cls_token_id=1, sep_token_id=2, local_attention=8, num_hidden_layers=4,
+        max_position_embeddings=600, rope_parameters=dict(
+            full_attention=dict(rope_type="default", rope_theta=160000.0),
+            sliding_attention=dict(rope_type="default", rope_theta=160000.0))), "cls"),
     "embedding_gemma": ("Gemma3TextModel", "spm", dict(
         head_dim=16, num_key_value_heads=1, query_pre_attn_scalar=16, use_bidirectional_attention=True, sliding_window=16), "mean_tokens"),
     "qwen3_embedding": ("Qwen3Model", "qwen2", dict(head_dim=32, num_key_value_heads=2), "lasttoken"),
@@ -292,7 +298,8 @@ def build_encoder(family, folder):
             config.pop(key)
         (folder / "config.json").write_text(json.dumps(config))
     (folder / "1_Pooling").mkdir(exist_ok=True)
-    (folder / "1_Pooling/config.json").write_text(json.dumps({"pooling_mode_" + pooling: True}))
+    modes = {"pooling_mode": pooling} if family == "modernbert_ranker" else {"pooling_mode_" + pooling: True}
+    (folder / "1_Pooling/config.json").write_text(json.dumps(modes))
     if family == "embedding_gemma":
         for module, shape in (("2_Dense", (96, 64)), ("3_Dense", (64, 96))):
             (folder / module).mkdir(exist_ok=True)

@@ -108,21 +108,35 @@ def record_encoder(family, target):
         tokens = [(5 * i * i + 3 * i + 11) % (len(fast) - 6) + 5 for i in range(24)]
         with torch.no_grad():
             output = model(input_ids=torch.tensor([tokens])).last_hidden_state[0]
-            vector = {"mean_tokens": output.mean(0), "cls_token": output[0], "lasttoken": output[-1]}[pooling]
+            vector = {"mean_tokens": output.mean(0), "cls_token": output[0], "cls": output[0], "lasttoken": output[-1]}[pooling]
+            head = []
+            if family == "modernbert_ranker":
+                # The modules that Sentence Transformers computes after the pooling.
+                def part(name, shape, low, high):
+                    head.append({"name": name, "shape": shape, "low": low, "high": high})
+                    return torch.from_numpy(values(name, shape, low, high, 1).reshape(tuple(shape)))
+                width = len(vector)
+                middle = torch.nn.functional.gelu(part("2_Dense/linear.weight", [width, width], -0.3, 0.3) @ vector)
+                middle = torch.nn.functional.layer_norm(middle, (width,), part("3_LayerNorm/norm.weight", [width], 0.5, 1.5),
+                                                        part("3_LayerNorm/norm.bias", [width], -0.5, 0.5))
+                vector = part("4_Dense/linear.weight", [1, width], -0.5, 0.5) @ middle + part("4_Dense/linear.bias", [1], 0.1, 0.9)
             for _, weight, _, _ in dense:
                 vector = weight @ vector
-            vector = vector / vector.norm()
+            if not head:
+                vector = vector / vector.norm()
         # Tokens of each text's own boundaries are added by the model's tokenizer.
         lines = [{"text": line, "ids": fast.encode(line)} for line in LINES + ["ﬁne Ａ e\u0301\u3000x  — y"]]
         kind = import_families.ENCODERS[family][1]
         shared = {"spm": "mistral", "qwen2": "qwen2"}.get(kind)
         print(family, "tokens", lines[0]["ids"][:5], "vector", vector[:3].tolist())
         target.write_text(json.dumps({
-            "config": config, "tokenizer": shared or "", "pooling": {"pooling_mode_" + pooling: True}, "tokens": tokens,
+            "config": config, "tokenizer": shared or "", "pooling": json.loads((folder / "1_Pooling/config.json").read_text()),
+            "tokens": tokens,
             "tokenizerFiles": {} if shared else {
                 name: json.loads((folder / name).read_text()) for name in ("tokenizer.json", "tokenizer_config.json")},
             "tensors": [{"name": k, "shape": list(v[0].shape), "low": v[1], "high": v[2]} for k, v in sorted(tensors.items())],
             "dense": [{"name": m, "shape": list(w.shape), "low": low, "high": high} for m, w, low, high in dense],
+            **({"head": head, "question": LINES[0], "text": LINES[1], "pair": fast.encode(LINES[0], LINES[1])} if head else {}),
             "lines": [] if shared else lines, "vector": [round(x, 6) for x in vector.tolist()]}, separators=(",", ":")))
     finally:
         shutil.rmtree(folder)

@@ -28,7 +28,7 @@ public struct GGUFEmbeddingModel: EmbeddingModel, Hashable {
     public var isAvailable: Bool { FileManager.default.fileExists(atPath: url.path) }
 
     public nonisolated(nonsending) func info() async throws -> EmbeddingModelInfo {
-        let lease = try await embedder()
+        let lease = try await vectors()
         let embedder = lease.model
         return EmbeddingModelInfo(
             name: embedder.shape.name, identifier: embedder.fingerprint, dimension: embedder.shape.embeddingWidth,
@@ -36,13 +36,13 @@ public struct GGUFEmbeddingModel: EmbeddingModel, Hashable {
     }
 
     public nonisolated(nonsending) func embed(_ texts: [String], as role: EmbeddingRole) async throws -> [[Float]] {
-        let lease = try await embedder()
+        let lease = try await vectors()
         let embedder = lease.model
         return try await embedder.embed(texts: texts.map { Self.prompt(embedder, role) + $0 })
     }
 
     public nonisolated(nonsending) func tokenCounts(of texts: [String], as role: EmbeddingRole) async throws -> [Int] {
-        let lease = try await embedder()
+        let lease = try await vectors()
         let embedder = lease.model
         return await embedder.tokenCounts(of: texts.map { Self.prompt(embedder, role) + $0 })
     }
@@ -55,6 +55,15 @@ public struct GGUFEmbeddingModel: EmbeddingModel, Hashable {
 
     /// Frees the embedding models that no call is using. The next call loads the model again.
     public static func releaseAll() { ModelPool.shared.releaseIdleEmbedders() }
+
+    /// The same, if it makes vectors.
+    private nonisolated(nonsending) func vectors() async throws -> ModelLease<TextEmbedder> {
+        let lease = try await embedder()
+        guard lease.model.readsPairs else { return lease }
+        throw EmbeddingError(
+            "The model at \(url.path) reads a question and a text together, and makes no vectors. “fm model pull embedder” installs one that does."
+        )
+    }
 
     /// The model in memory, for one call.
     nonisolated(nonsending) func embedder() async throws -> ModelLease<TextEmbedder> {

@@ -1,5 +1,5 @@
 public import Foundation
-internal import Inference
+package import Inference
 internal import ModelAdapters
 import Synchronization
 
@@ -25,12 +25,16 @@ import Synchronization
 /// It uses all-MiniLM-L6-v2 (`fm model pull embedder`) with a small trained part that this package contains. It was
 /// trained with conversations in English, German, Spanish and French. It can be used from any task, and computes on
 /// its own threads.
+///
+/// With the file of a model that reads question and text together, such as ettin-reranker-17m-v1 (English;
+/// `fm model import cross-encoder/ettin-reranker-17m-v1`), the scores are those of that model. Then texts cannot be prepared: every question
+/// reads all of them.
 public struct Reranker: Sendable {
     private let model: GGUFEmbeddingModel
     /// A file with another trained part.
     private let file: URL?
 
-    /// Creates a ranker with the default embedding model, or another file of the same model.
+    /// Creates a ranker with the default embedding model, another file of the same model, or a model that reads question and text together.
     public init(model: GGUFEmbeddingModel = .default) { self.init(model: model, file: nil) }
 
     /// A ranker with another trained part, to compare it.
@@ -85,14 +89,14 @@ public struct Reranker: Sendable {
         }
     }
 
-    /// Names the ranker: the model and the trained part. nil if it cannot be used, because the file of the model does not exist or because
-    /// there is no trained part for it. Loads the model.
+    /// Names what prepares texts: the model and the trained part. nil if texts cannot be prepared, because the file of the model does not
+    /// exist, because there is no trained part for it, or because it reads question and text together. Loads the model.
     ///
     /// - Throws: ``EmbeddingError`` if the file cannot be used, or `CancellationError`.
     public nonisolated(nonsending) func identifier() async throws -> String? {
         guard model.isAvailable else { return nil }
         let embedder = try await model.embedder().model
-        guard let trained = try trained(embedder) else { return nil }
+        guard !embedder.readsPairs, let trained = try trained(embedder) else { return nil }
         return "\(embedder.fingerprint)-\(String(trained.identity ?? 0, radix: 16))"
     }
 
@@ -101,12 +105,42 @@ public struct Reranker: Sendable {
     ///
     /// - Throws: ``EmbeddingError`` if there is no model, or no trained part for it, or `CancellationError`.
     public nonisolated(nonsending) func scores(of texts: [String], for question: String) async throws -> [Double] {
-        try await scores(of: prepared(texts.map { Candidate($0) }), for: question)
+        try await scores(of: texts.map { Candidate($0) }, for: question)
     }
 
     /// The same for texts with what was said before them.
     public nonisolated(nonsending) func scores(of candidates: [Candidate], for question: String) async throws -> [Double] {
-        try await scores(of: prepared(candidates), for: question)
+        let lease = try await model.embedder()
+        guard lease.model.readsPairs else { return try await scores(of: prepared(candidates), for: question) }
+        return try await Self.scores(of: candidates, for: question, lease.model)
+    }
+
+    /// The likelihoods of a model that reads question and text together: the best part of a text counts.
+    private nonisolated(nonsending) static func scores(
+        of candidates: [Candidate], for question: String, _ reader: TextEmbedder
+    ) async throws -> [Double] {
+        let pairs = pairs(of: candidates, for: question, reader)
+        var scores = try await reader.scores(of: pairs.flatMap(\.self))[...]
+        guard scores.allSatisfy(\.isFinite) else {
+            throw EmbeddingError(
+                "The model \(reader.shape.name) has scores that are no numbers. Its file may be damaged: install it again.")
+        }
+        return pairs.map { parts in
+            defer { scores = scores.dropFirst(parts.count) }
+            return 1 / (1 + exp(-(scores.prefix(parts.count).max() ?? 0)))
+        }
+    }
+
+    /// What a model that reads question and text together reads: for each text, each of its parts after the question and the end of the
+    /// context.
+    package static func pairs(of candidates: [Candidate], for question: String, _ reader: TextEmbedder) -> [[[TokenID]]] {
+        let (begin, end) = marks(reader)
+        let asked = begin + reader.plainTokens(of: question).prefix(reader.maximumTokens / 4) + end
+        return candidates.map { candidate in
+            let context = candidate.context.isEmpty ? [] : reader.plainTokens(of: candidate.context).suffix(contextTokens)
+            let size = max(1, reader.maximumTokens - asked.count - context.count - end.count)
+            return parts(reader.plainTokens(of: candidate.text), size).map { asked + context + $0 + end }
+        }
     }
 
     /// The same for texts that were read before. Takes some milliseconds for hundreds of them.
@@ -160,9 +194,11 @@ public struct Reranker: Sendable {
         }
     }
 
-    /// The maximum number of tokens of a question. Of a longer one, the beginning is read.
+    /// The maximum number of tokens of a question. Of a longer one, the beginning is read; a model that reads question and text together reads
+    /// as many as take a quarter of its length.
     public static let questionTokens = 48
-    /// The maximum number of tokens that are read together. Longer texts are read in parts, and the best part counts.
+    /// The maximum number of tokens that are read together. Longer texts are read in parts, and the best part counts. The parts of a model that
+    /// reads question and text together are as long as the question leaves room for.
     public static let partTokens = 120
     /// The maximum number of parts of a text. Of a longer one, the beginning is read.
     public static let maximumParts = 6
@@ -187,6 +223,11 @@ public struct Reranker: Sendable {
     /// The model in memory, for one call, and its trained part.
     private nonisolated(nonsending) func ranker() async throws -> (ModelLease<TextEmbedder>, RankerFile) {
         let lease = try await model.embedder()
+        guard !lease.model.readsPairs else {
+            throw EmbeddingError(
+                "The model at \(model.url.path) reads a question and a text together: texts cannot be prepared for it. Use scores(of:for:) with the texts themselves."
+            )
+        }
         guard let trained = try trained(lease.model) else {
             throw EmbeddingError(
                 "There is no ranker for the model at \(model.url.path). It is made for all-MiniLM-L6-v2, which “fm model pull embedder” installs."

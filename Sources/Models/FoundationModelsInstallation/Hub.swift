@@ -171,7 +171,7 @@ struct Hub: Sendable {
         ]
         let wanted = try await entries(in: repository, revision: revision).filter { entry in
             names.contains(entry.path) || entry.path.wholeMatch(of: /[\w.-]+\.safetensors/) != nil
-                || entry.path.wholeMatch(of: /\d_(Pooling|Dense)\/(config\.json|model\.safetensors)/) != nil
+                || entry.path.wholeMatch(of: /\d_(Pooling|Dense|LayerNorm)\/(config\.json|model\.safetensors)/) != nil
         }
         for name in ["config.json", "tokenizer.json"] where !wanted.contains(where: { $0.path == name }) {
             throw error(repository, "it has no \(name): it is not a model that can be imported")

@@ -197,6 +197,10 @@ extension ModelPrompts {
     /// What was said earlier stands before a prompt, between these lines. A mark that it may be about something else changes nothing: of 14
     /// questions about what was never said, the default model says so for four, without the mark for five.
     public static let recallHeading = "Said earlier in this conversation:"
+    /// How much more about the prompt was said, so that a count of what is there is not taken for all.
+    public static func recallOmission(_ count: Int) -> String {
+        "(\(count) more \(count == 1 ? "message" : "messages") about this did not fit here.)"
+    }
     /// The line between what was said earlier and the prompt.
     public static let recallFooting = "Said now:"
     /// The notes of turns that are no longer in the context, and the answer to them.

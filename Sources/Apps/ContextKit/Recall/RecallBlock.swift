@@ -23,6 +23,10 @@ struct RecallBlock {
         var items: [Recall.Item] = []
         // The sum of the counts of the parts is a few tokens higher than the count of the whole.
         var left = limit - (try await count("\(ModelPrompts.recallHeading)\n\n\(ModelPrompts.recallFooting)\n"))
+        // The line that counts what is left out must not take the place of what is there.
+        if matches.count(where: { $0.score >= Self.likely }) > 1 {
+            left -= try await count("\(ModelPrompts.recallOmission(matches.count))\n")
+        }
         var texts: Set<String> = []
         var days: Set<String> = []
         for match in matches {
@@ -56,7 +60,10 @@ struct RecallBlock {
                     item.outcome = .weak
                     continue
                 }
-                guard tokens <= min(form.limit, left) else { continue }
+                guard tokens <= min(form.limit, left) else {
+                    item.outcome = .overBudget
+                    continue
+                }
                 (item.outcome, item.text) = (form.outcome, text)
                 days.insert(day)
                 left -= tokens
@@ -106,7 +113,10 @@ struct RecallBlock {
     private static let maximumQuestion = 160
     private static let maximumWordsOfShortAnswers = 8
 
-    /// The items as a text, in chronological order. The prompt begins on the next line.
+    /// The relevance from which on more than half of what is found answers a question, in cross-validation.
+    private static let likely = 0.3
+
+    /// The items as a text, in chronological order, with the number of likely ones that did not fit. The prompt begins on the next line.
     static func text(_ items: [Recall.Item]) -> String {
         var lines = [ModelPrompts.recallHeading]
         var day: String?
@@ -121,6 +131,8 @@ struct RecallBlock {
             let isContinued = index > 0 && shown[index - 1].turn == item.turn && item.side == .model
             lines.append(isContinued ? withoutQuestion(item.text) : item.text)
         }
+        let left = items.count { $0.outcome == .overBudget && ($0.match?.score ?? 0) >= likely }
+        if left > 0 { lines.append(ModelPrompts.recallOmission(left)) }
         return lines.joined(separator: "\n") + "\n\n\(ModelPrompts.recallFooting)"
     }
 

@@ -38,7 +38,10 @@ extension ModelServer {
 
     /// Computes vectors when the client's turn has come.
     func vectors(_ texts: [[TokenID]], _ embedder: TextEmbedder, _ exchange: Exchange) async throws -> [[Float]] {
-        try await computing(texts, exchange) { try await embedder.embed(texts) }
+        guard !embedder.readsPairs else {
+            throw RequestError.unsupportedValue("model", "it ranks texts for a question (/v1/rerank), and makes no vectors.")
+        }
+        return try await computing(texts, exchange) { try await embedder.embed(texts) }
     }
 
     private func computing<Value: Sendable>(
@@ -166,13 +169,16 @@ extension ModelServer {
 
         let lease = try await embedder(named: name)
         let embedder = lease.model
-        // A document that is too long is known by its beginning.
-        let texts =
-            [embedder.tokens(of: embedder.prompts.query + query)]
-            + documents.map { embedder.tokens(of: embedder.prompts.document + $0) }
         let reranker = Reranker(model: GGUFEmbeddingModel(url: URL(filePath: embedder.path)))
+        // What is read, and counted. For vectors, a document that is too long is known by its beginning.
+        let texts =
+            embedder.readsPairs
+            ? Reranker.pairs(of: documents.map { .init($0) }, for: query, embedder).flatMap(\.self)
+            : [embedder.tokens(of: embedder.prompts.query + query)]
+                + documents.map { embedder.tokens(of: embedder.prompts.document + $0) }
         let scores: [Double]
-        if try await reranker.identifier() != nil {
+        let ranks = try await embedder.readsPairs ? true : reranker.identifier() != nil
+        if ranks {
             scores = try await computing(texts, exchange) { try await reranker.scores(of: documents, for: query) }
         } else {
             let vectors = try await vectors(texts, embedder, exchange)

@@ -108,7 +108,31 @@ package actor TextEmbedder {
     ///
     /// - Throws: `CancellationError`, or ``ModelError/outOfMemory(bytes:)``.
     package func embed(_ texts: [[TokenID]]) async throws -> [[Float]] {
-        let width = shape.embeddingWidth
+        try await compute(texts, width: shape.embeddingWidth) { model, tokens, parts, output in
+            try model.embed(tokens, parts: parts, pooling: pooling, into: output, isCancelled: { Task.isCancelled })
+        }
+    }
+
+    /// Whether the model reads a question and a text together, and has a score for both.
+    package nonisolated var readsPairs: Bool { shape.hasClassifier }
+
+    /// The score of each pair of texts, of any size: the higher, the better the second answers the first. The model must read pairs.
+    ///
+    /// - Parameter pairs: the tokens of both texts with the marks around them; of longer ones than ``maximumTokens``, the beginning is read.
+    /// - Throws: as ``embed(_:)``.
+    package func scores(of pairs: [[TokenID]]) async throws -> [Double] {
+        try await compute(pairs, width: 1) { model, tokens, parts, output in
+            try model.score(tokens, parts: parts, pooling: pooling, into: output, isCancelled: { Task.isCancelled })
+        }.map { Double($0[0]) }
+    }
+
+    /// Computes `width` numbers for each text, in passes of texts of about the same length. A text without tokens has zeros.
+    private func compute(
+        _ texts: [[TokenID]], width: Int,
+        _ body: (
+            NeuralModel, UnsafeBufferPointer<TokenID>, [(cache: KVCache, count: Int)], UnsafeMutablePointer<Float>
+        ) throws -> Void
+    ) async throws -> [[Float]] {
         var vectors = [[Float]](repeating: [], count: texts.count)
         let order = texts.indices.sorted { texts[$0].count < texts[$1].count }
         var next = 0
@@ -129,24 +153,18 @@ package actor TextEmbedder {
             }
             if batch.isEmpty { continue }
             var output = [Float](repeating: 0, count: batch.count * width)
-            try embed(tokens, counts: batch.map { min(texts[$0].count, maximumTokens) }, into: &output)
+            let counts = batch.map { min(texts[$0].count, maximumTokens) }
+            try prepare(&caches, counts, adapter: nil)
+            try tokens.withUnsafeBufferPointer { tokens in
+                try output.withUnsafeMutableBufferPointer { output in
+                    if let start = output.baseAddress { try body(model, tokens, Array(zip(caches, counts)), start) }
+                }
+            }
             for (index, text) in batch.enumerated() { vectors[text] = Array(output[index * width..<(index + 1) * width]) }
             // Other callers need not wait for all texts.
             await Task.yield()
         }
         return vectors
-    }
-
-    private func embed(_ tokens: [TokenID], counts: [Int], into output: inout [Float]) throws {
-        try prepare(&caches, counts, adapter: nil)
-        try tokens.withUnsafeBufferPointer { tokens in
-            try output.withUnsafeMutableBufferPointer { output in
-                guard let start = output.baseAddress else { return }
-                try model.embed(
-                    tokens, parts: Array(zip(caches, counts)), pooling: pooling, into: start,
-                    isCancelled: { Task.isCancelled })
-            }
-        }
     }
 
     private func prepare(_ caches: inout [KVCache], _ counts: [Int], adapter: LowRankAdapter?) throws {

@@ -7,6 +7,54 @@ extension ForwardPass {
     /// - Parameter output: receives one vector for each segment, `[segments][embeddingWidth]`.
     func pool(_ segments: [Segment], _ pooling: ModelShape.Pooling, into output: UnsafeMutablePointer<Float>) {
         let s = scratch
+        poolRows(segments, pooling)
+        var columns = width
+        for matrix in weights.tensors.projections {
+            multiplyPooled(matrix, rows: segments.count, columns: columns)
+            columns = Int(matrix.rows)
+        }
+        for index in 0..<segments.count {
+            let vector = s.branch + index * columns
+            var squares = 0.0
+            for column in 0..<columns { squares += Double(vector[column]) * Double(vector[column]) }
+            let factor = squares > 0 ? Float(1 / squares.squareRoot()) : 0
+            for column in 0..<columns { output[index * columns + column] = vector[column] * factor }
+        }
+    }
+
+    /// Computes the scores of the segments of the last batch, which are pairs of texts. The model must have a classifier.
+    ///
+    /// - Parameter output: receives one number for each segment.
+    func score(_ segments: [Segment], _ pooling: ModelShape.Pooling, into output: UnsafeMutablePointer<Float>) {
+        guard let classifier = weights.tensors.classifier else { return }
+        let s = scratch
+        let count = segments.count
+        poolRows(segments, pooling)
+        multiplyPooled(classifier.matrix, rows: count, columns: width)
+        kernels.activate(
+            .exactGelu, s.branch, up: nil, gateBias: classifier.bias, upBias: nil, s.gated.rows, quantizes: false)
+        s.normed.set(rows: count, columns: width)
+        normalize(s.branch, classifier.norm, into: s.normed)
+        for index in 0..<count {
+            let row = s.normed.x + index * width
+            var sum = Double(classifier.outputBias?[0] ?? 0)
+            for column in 0..<width { sum += Double(row[column]) * Double(classifier.output[column]) }
+            output[index] = Float(sum)
+        }
+    }
+
+    /// Multiplies the pooled rows in the memory of branches by a matrix.
+    private func multiplyPooled(_ matrix: Matrix, rows: Int, columns: Int) {
+        let s = scratch
+        s.gated.set(rows: rows, columns: columns)
+        s.gated.x.update(from: s.branch, count: rows * columns)
+        if quantizes { kernels.quantize(s.gated.rows) }
+        multiply(s.gated, product(matrix, into: s.branch))
+    }
+
+    /// Writes the pooled row of each segment, normalised if the model does so, to the memory of branches.
+    private func poolRows(_ segments: [Segment], _ pooling: ModelShape.Pooling) {
+        let s = scratch
         for (index, segment) in segments.enumerated() {
             let rows = s.residual + segment.firstRow * width
             let pooled = s.branch + index * width
@@ -27,21 +75,6 @@ extension ForwardPass {
         if pooling != .mean, weights.tensors.outputNorm != nil {
             normalizeForHead(s.branch, rows: segments.count)
             s.branch.update(from: s.normed.x, count: segments.count * width)
-        }
-        var columns = width
-        for matrix in weights.tensors.projections {
-            s.gated.set(rows: segments.count, columns: columns)
-            s.gated.x.update(from: s.branch, count: segments.count * columns)
-            if quantizes { kernels.quantize(s.gated.rows) }
-            columns = Int(matrix.rows)
-            multiply(s.gated, product(matrix, into: s.branch))
-        }
-        for index in 0..<segments.count {
-            let vector = s.branch + index * columns
-            var squares = 0.0
-            for column in 0..<columns { squares += Double(vector[column]) * Double(vector[column]) }
-            let factor = squares > 0 ? Float(1 / squares.squareRoot()) : 0
-            for column in 0..<columns { output[index * columns + column] = vector[column] * factor }
         }
     }
 

@@ -36,6 +36,8 @@ package struct ModelShape: Sendable, Equatable {
     package var pooling: Pooling?
     /// The matrices that the pooled vector is multiplied by, in order.
     package var projections: [Projection] = []
+    /// Whether the pooled vector becomes a score: the model reads a question and a text together.
+    package var hasClassifier = false
     /// The number of elements of a text's vector.
     package var embeddingWidth: Int { projections.last?.width ?? width }
     /// The rotary embeddings, which layers refer to by index.

@@ -130,6 +130,17 @@ struct ModelTensors {
         var norm: Vector
     }
 
+    /// The head of a model that reads two texts: output · norm(gelu(matrix · pooled + bias)) + outputBias.
+    struct Classifier {
+        /// [width][width]
+        var matrix: Matrix
+        var bias: Vector?
+        var norm: Norm
+        /// [width]
+        var output: Vector
+        var outputBias: Vector?
+    }
+
     /// What joins a token's residual stream with the embedding of the next token.
     struct Prediction {
         /// [width][2·width]: first those of the embedding.
@@ -151,6 +162,7 @@ struct ModelTensors {
     var embeddingNorm: Norm?
     /// The matrices that pooled vectors are multiplied by, in order.
     var projections: [Matrix] = []
+    var classifier: Classifier?
     var perLayerInput: PerLayerInput?
     var layers: [Layer] = []
     /// Nil for a whole model.
@@ -176,8 +188,17 @@ struct ModelTensors {
             projections.append(try p.matrix(projection.name.weight, rows: projection.width, columns: columns))
             columns = projection.width
         }
-        if shape.isEncoder {
-            // The classification heads of rerankers and of masked language models.
+        if shape.hasClassifier {
+            classifier = Classifier(
+                matrix: try p.matrix(TensorName.classifier.weight, rows: shape.width, columns: shape.width),
+                bias: try p.vectorIfPresent(TensorName.classifier.bias, count: shape.width),
+                norm: Norm(
+                    weight: try p.vector(TensorName.classifierNorm.weight, count: shape.width),
+                    bias: try p.vectorIfPresent(TensorName.classifierNorm.bias, count: shape.width)),
+                output: try p.vector(TensorName.classifierOutput.weight, count: shape.width),
+                outputBias: try p.vectorIfPresent(TensorName.classifierOutput.bias, count: 1))
+        } else if shape.isEncoder {
+            // The heads of masked language models, and others that are not computed.
             for name in [TensorName.classifier, .classifierNorm, .classifierOutput] {
                 p.skip(name.weight)
                 p.skip(name.bias)

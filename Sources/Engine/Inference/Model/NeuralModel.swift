@@ -170,6 +170,15 @@ package final class NeuralModel: TokenModel {
         pass.pool(segments, pooling, into: output)
     }
 
+    /// Computes the score of each of several pairs of texts, in one batch: see ``ForwardPass/score(_:_:into:)``.
+    func score(
+        _ tokens: UnsafeBufferPointer<TokenID>, parts: [(cache: KVCache, count: Int)], pooling: ModelShape.Pooling,
+        into output: UnsafeMutablePointer<Float>, isCancelled: () -> Bool
+    ) throws(CancellationError) {
+        let segments = try encode(tokens, parts, isCancelled)
+        pass.score(segments, pooling, into: output)
+    }
+
     /// Computes the vectors of all tokens of several texts, in one batch, each of length 1: `[tokens][width]`. They are overwritten by
     /// the next pass.
     func embedTokens(

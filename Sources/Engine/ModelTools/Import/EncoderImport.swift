@@ -80,7 +80,10 @@ struct EncoderImport {
         }
     }
 
-    /// - Parameter limit: the number of tokens that Sentence Transformers cuts texts off after.
+    /// More tokens of a question and a text together than rankers are trained with.
+    static let maximumPair = 512
+
+    /// - Parameter limit: the number of tokens that texts are cut off after.
     func metadata(limit: Int?) throws(ModelError) -> ImportFields {
         var fields = ImportFields(architecture)
         func required(_ keys: String...) throws(ModelError) -> Int {

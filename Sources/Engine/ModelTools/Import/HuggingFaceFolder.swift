@@ -48,7 +48,7 @@ package struct HuggingFaceFolder: Sendable {
             "config.json", "tokenizer.json", "tokenizer_config.json", "generation_config.json", "chat_template.jinja",
             "modules.json", "sentence_bert_config.json", "config_sentence_transformers.json", "model.safetensors.index.json",
             "1_Pooling/config.json", "2_Dense/config.json", "2_Dense/model.safetensors", "3_Dense/config.json",
-            "3_Dense/model.safetensors",
+            "3_Dense/model.safetensors", "3_LayerNorm/model.safetensors", "4_Dense/config.json", "4_Dense/model.safetensors",
         ]
         return names.map { folder.appendingPathComponent($0).path } + weights.paths
     }
@@ -96,9 +96,12 @@ package struct HuggingFaceFolder: Sendable {
         switch kind {
         case .encoder(let family):
             let encoder = EncoderImport(family, config: ImportConfig(json: config), weights: weights)
-            fields = try encoder.metadata(limit: optionalJSON("sentence_bert_config.json")?["max_seq_length"]?.integer)
+            let limit = try optionalJSON("sentence_bert_config.json")?["max_seq_length"]?.integer
+            let isRanker = try isRanker
+            fields = try encoder.metadata(limit: isRanker ? min(limit ?? .max, EncoderImport.maximumPair) : limit)
             fields.set("pooling_type", try pooling() ?? 1)
             writer.tensors = try encoder.tensors(type ?? .q8_0)
+            if isRanker { writer.tensors += try head(width: config["hidden_size"]?.integer ?? 0) }
             count = writer.tensors.first { $0.name == TensorName.tokenEmbedding.weight }?.shape.last ?? 0
         case .decoder(let family):
             let decoder = try DecoderImport(
@@ -167,8 +170,14 @@ package struct HuggingFaceFolder: Sendable {
     private func pooling() throws -> Int? {
         guard let pooling = try optionalJSON("1_Pooling/config.json") else { return nil }
         let modes = ["pooling_mode_mean_tokens": 1, "pooling_mode_cls_token": 2, "pooling_mode_lasttoken": 3]
-        let chosen = modes.filter { pooling[$0.key] == .bool(true) }
+        var chosen = modes.filter { pooling[$0.key] == .bool(true) }
         var others = false
+        // Newer files name one mode.
+        if let name = pooling["pooling_mode"]?.string {
+            chosen = modes.filter {
+                ["pooling_mode_\(name)", "pooling_mode_\(name)_token", "pooling_mode_\(name)_tokens"].contains($0.key)
+            }
+        }
         if case .object(let members) = pooling {
             others = members.contains {
                 $0.name.hasPrefix("pooling_mode_") && $0.value == .bool(true) && modes[$0.name] == nil
@@ -201,12 +210,75 @@ package struct HuggingFaceFolder: Sendable {
         }
     }
 
+    /// Whether the model reads a question and a text together: the vector of the first token becomes a score by two matrices with a norm
+    /// between them, as in `cross-encoder/ettin-reranker-17m-v1`.
+    private var isRanker: Bool {
+        get throws {
+            guard config["model_type"] == .string("modernbert") else { return false }
+            return try modules().contains { $0.kind == "LayerNorm" }
+        }
+    }
+
+    /// What Sentence Transformers computes, in order: the last part of the name of each module, and its folder.
+    private func modules() throws -> [(kind: String, path: String)] {
+        guard case .array(let modules)? = try optionalJSON("modules.json") else { return [] }
+        return modules.map { module in
+            (module["type"]?.string?.split(separator: ".").last.map(String.init) ?? "none", module["path"]?.string ?? "")
+        }
+    }
+
+    /// The tensors that make a score of the vector of a ranker.
+    private func head(width: Int) throws -> [GGUFWriter.Tensor] {
+        var tensors: [GGUFWriter.Tensor] = []
+        func add(_ module: String, _ parts: [(name: String, target: String, shape: [Int])]) throws {
+            let file = try Safetensors(file: folder.appendingPathComponent("\(module)/model.safetensors"))
+            for part in parts {
+                guard let tensor = file.tensors[part.name], tensor.shape == part.shape, file.tensors.count == parts.count else {
+                    throw ModelError.unsupported(
+                        field: module, value: "other tensors", supported: "\(parts.map(\.name)) of a score of width \(width)")
+                }
+                tensors.append(
+                    GGUFWriter.Tensor(
+                        name: part.target, shape: part.shape.reversed(), type: .f32, values: SourceTensor(tensor).values))
+            }
+        }
+        try add("2_Dense", [("linear.weight", TensorName.classifier.weight, [width, width])])
+        try add(
+            "3_LayerNorm",
+            [
+                ("norm.weight", TensorName.classifierNorm.weight, [width]),
+                ("norm.bias", TensorName.classifierNorm.bias, [width]),
+            ])
+        try add(
+            "4_Dense",
+            [
+                ("linear.weight", TensorName.classifierOutput.weight, [1, width]),
+                ("linear.bias", TensorName.classifierOutput.bias, [1]),
+            ])
+        return tensors
+    }
+
+    /// Refuses a ranker with other modules or functions than those that the engine computes.
+    private func checkRanker() throws {
+        let wanted = ["Transformer ", "Pooling 1_Pooling", "Dense 2_Dense", "LayerNorm 3_LayerNorm", "Dense 4_Dense"]
+        guard try modules().map({ "\($0.kind) \($0.path)" }) == wanted else {
+            throw ModelError.unsupported(
+                field: "modules.json", value: "other modules", supported: "of a ranker: \(wanted.joined(separator: ", "))")
+        }
+        for (module, name) in [("2_Dense", ".GELU"), ("4_Dense", ".Identity")] {
+            let function = try optionalJSON("\(module)/config.json")?["activation_function"]?.string ?? "none"
+            guard function.hasSuffix(name) else {
+                throw ModelError.unsupported(field: "\(module)/config.json", value: function, supported: "…\(name)")
+            }
+        }
+        // The engine has one number for all norms.
+        try ImportConfig(json: config).require("norm_eps", number: 1e-5)
+    }
+
     /// Refuses what Sentence Transformers does with vectors after pooling and is not imported.
     private func checkModules(_ architecture: String) throws {
-        guard case .array(let modules)? = try optionalJSON("modules.json") else { return }
-        for module in modules {
-            let kind = module["type"]?.string?.split(separator: ".").last.map(String.init) ?? "none"
-            let path = module["path"]?.string ?? ""
+        if try isRanker { return try checkRanker() }
+        for (kind, path) in try modules() {
             if ["Transformer", "Pooling", "Normalize"].contains(kind) { continue }
             var isPlain = kind == "Dense" && architecture == "gemma-embedding" && ["2_Dense", "3_Dense"].contains(path)
             if isPlain, let settings = try optionalJSON("\(path)/config.json") {
@@ -216,7 +288,9 @@ package struct HuggingFaceFolder: Sendable {
             guard isPlain else {
                 throw ModelError.unsupported(
                     field: "modules.json", value: "\(kind) in \(path)",
-                    supported: "Transformer, Pooling, Normalize, and the plain matrices of EmbeddingGemma")
+                    supported:
+                        "Transformer, Pooling, Normalize, the plain matrices of EmbeddingGemma, and the head of a ModernBERT that ranks"
+                )
             }
         }
     }

@@ -30,6 +30,10 @@ extension ModelFamily {
         var shape = try encoder(r)
         shape.hasTokenTypes = false
         shape.outputNorm = .outputNorm
+        // Heads with other parts, or with several labels, are not read.
+        shape.hasClassifier =
+            r.file.tensors[TensorName.classifierOutput.weight]?.elementCount == shape.width
+            && r.ifPresent(.classifier) != nil && r.ifPresent(.classifierNorm) != nil
         let dimension = try headDimension(r)
         var windowed = try r.rotary(dimensions: dimension, halves: true)
         shape.rotaries = [windowed]
