@@ -56,7 +56,7 @@ public struct GGUFEmbeddingModel: EmbeddingModel, Hashable {
     /// Frees the embedding models that no call is using. The next call loads the model again.
     public static func releaseAll() { ModelPool.shared.releaseIdleEmbedders() }
 
-    /// The same, if it makes vectors.
+    /// The model in memory, for one call, if it makes vectors.
     private nonisolated(nonsending) func vectors() async throws -> ModelLease<TextEmbedder> {
         let lease = try await embedder()
         guard lease.model.readsPairs else { return lease }
@@ -65,7 +65,7 @@ public struct GGUFEmbeddingModel: EmbeddingModel, Hashable {
         )
     }
 
-    /// The model in memory, for one call.
+    /// The same, whatever it makes.
     nonisolated(nonsending) func embedder() async throws -> ModelLease<TextEmbedder> {
         let path = url.path
         do {
