@@ -24,6 +24,7 @@ let package = Package(
     products: [
         .library(name: "FoundationModels", targets: ["FoundationModels", "UniformTypeIdentifiers"]),
         .library(name: "ContextKit", targets: ["ContextKit"]),
+        .library(name: "Decisions", targets: ["Decisions"]),
         .library(name: "Embeddings", targets: ["Embeddings"]),
         .library(name: "Retrieval", targets: ["Retrieval"]),
         .library(name: "TokenCounts", targets: ["TokenCounts"]),
@@ -177,7 +178,7 @@ let package = Package(
         .target(
             name: "EvaluationCore",
             dependencies: [
-                "Waiting", "Embeddings", "Files", "FoundationModels", "Grammar", "JSON", "ModelPrompts", "Reports",
+                "Waiting", "Decisions", "Embeddings", "Files", "FoundationModels", "Grammar", "JSON", "ModelPrompts", "Reports",
                 "TabularData",
                 "TextScreening",
             ],
@@ -211,11 +212,13 @@ let package = Package(
                 .product(name: "GRDB", package: "GRDB.swift"),
             ],
             swiftSettings: settings),
+        // Typed questions that are answered by probabilities.
+        .target(name: "Decisions", dependencies: ["FoundationModels", "JSON", "ModelPrompts"], swiftSettings: settings),
         // Models behind HTTP, as the clients of other servers expect them.
         .target(
             name: "FoundationModelsServer",
             dependencies: [
-                "CZlib", "ContextKit", "Embeddings", "FoundationModelsOpenAI", "TokenCounts", "Waiting", "Files",
+                "CZlib", "ContextKit", "Decisions", "Embeddings", "FoundationModelsOpenAI", "TokenCounts", "Waiting", "Files",
                 "FoundationModels", "Grammar", "Inference", "InstalledModels", "JSON",
                 "ModelPrompts",
                 "ProcessSettings", "SHA256",
@@ -236,8 +239,8 @@ let package = Package(
             dependencies: [
                 "FoundationModelsServer", "FoundationModelsInstallation", "ProcessSettings", "Reports",
                 .product(name: "Subprocess", package: "swift-subprocess"),
-                "Waiting", "ContextKit", "Embeddings", "EvaluationCore", "Files", "FoundationModels", "FoundationModelsGGUF",
-                "FoundationModelsTraining", "Grammar", "Inference", "JSON", "InstalledModels", "ModelPrompts", "ModelTools",
+                "Waiting", "ContextKit", "Decisions", "Embeddings", "EvaluationCore", "Files", "FoundationModels",
+                "FoundationModelsGGUF", "FoundationModelsTraining", "Grammar", "Inference", "JSON", "InstalledModels", "ModelPrompts", "ModelTools",
                 "Retrieval", "Safety", "TextClassification", "TextSearch",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
                 .product(name: "Logging", package: "swift-log"), .product(name: "Metrics", package: "swift-metrics"),
@@ -469,8 +472,8 @@ let folders = [
     ],
     // What apps build with models, and Apple has no name for.
     "Apps": [
-        "CPostgreSQL", "ContextKit", "Embeddings", "FoundationModelsPostgreSQL", "FoundationModelsServer", "Retrieval", "Safety",
-        "TextClassification",
+        "CPostgreSQL", "ContextKit", "Decisions", "Embeddings", "FoundationModelsPostgreSQL", "FoundationModelsServer",
+        "Retrieval", "Safety", "TextClassification",
     ],
     // For this package alone: tokens from prompts, under constraints; model files.
     "Engine": ["CKernels", "Grammar", "Inference", "InstalledModels", "ModelTools"],

@@ -50,6 +50,7 @@ struct FM: AsyncParsableCommand {
               fm --json "Hello" | jq -r .content   for scripts
               fm --schema person.json "Invent a person."   an answer that conforms to it
               fm --choice yes --choice no "Is water wet?"   one of these texts
+              fm decide "Is it urgent?" <mail.txt  answers with probabilities
               fm schema check person.json          check a schema and show an example
               fm --model small "Hello"             another model, by name or file
               fm model list --all                  models that can be downloaded by name
@@ -78,7 +79,7 @@ struct FM: AsyncParsableCommand {
         version: "0.1.0",
         subcommands: [
             Respond.self, Chat.self, Available.self, Tokens.self, CountTokens.self, Trace.self, Schema.self, Model.self,
-            Adapter.self, Classify.self,
+            Decide.self, Adapter.self, Classify.self,
             Embed.self, Index.self, Search.self,
             Ask.self, Read.self, Eval.self, Feedback.self, Play.self, Serve.self, Bench.self, States.self,
         ],

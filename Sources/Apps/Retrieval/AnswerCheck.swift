@@ -6,12 +6,12 @@ import ModelPrompts
 /// Small models seldom say by themselves that there is no answer: they repeat a sentence about something else. The odds of “yes”
 /// against “no” for the finished answer tell the two apart.
 struct AnswerCheck {
-    private let odds: AnswerOdds
+    private let reader: OptionReader
 
     /// - Returns: nil for models that do not run on this machine: the probabilities of words are not known of them.
     init?(model: some LanguageModel) {
-        guard let odds = AnswerOdds(model: model, instructions: ModelPrompts.answerCheckInstructions) else { return nil }
-        self.odds = odds
+        guard let reader = OptionReader(model: model) else { return nil }
+        self.reader = reader
     }
 
     /// The maximum number of bytes of the passages.
@@ -25,7 +25,8 @@ struct AnswerCheck {
 
     func isAnswer(_ answer: String, to question: String, from passages: [String], isSecond: Bool) async throws -> Bool {
         let text = String(decoding: passages.joined(separator: "\n").utf8.prefix(Self.maximumPassages), as: UTF8.self)
-        return try await odds.logOdds(ModelPrompts.isAnswer(answer, to: question, from: text))
-            >= (isSecond ? Self.minimumLogOddsOfSecond : Self.minimumLogOdds)
+        let odds = try await reader.logOdds(
+            ModelPrompts.isAnswer(answer, to: question, from: text), instructions: ModelPrompts.answerCheckInstructions)
+        return odds >= (isSecond ? Self.minimumLogOddsOfSecond : Self.minimumLogOdds)
     }
 }

@@ -1,4 +1,5 @@
 import ArgumentParser
+import Decisions
 import Foundation
 import FoundationModels
 import FoundationModelsInstallation
@@ -36,7 +37,7 @@ struct Respond: AsyncParsableCommand {
 
     @Flag(
         help: ArgumentHelp(
-            "Write one JSON object: content, stop_reason, usage, seconds.",
+            "Write one JSON object: content, stop_reason, usage, seconds; with --choice, the probabilities of all choices.",
             discussion: "Stop reasons are \(RunReport.stopReasons)."))
     var json = false
 
@@ -114,7 +115,11 @@ struct Respond: AsyncParsableCommand {
             report.usage = response.usage
             if json {
                 try output.check(response.content)
-                try Output().write(try report.json(content: response.content, isDocument: output.isDocument) + "\n")
+                let choices = self.format.choice
+                let probabilities =
+                    choices.isEmpty ? nil : try await session.probabilities(of: choices, inPlaceOf: response)
+                try Output().write(
+                    try report.json(content: response.content, isDocument: output.isDocument, probabilities) + "\n")
             } else {
                 try output.finish(response.content)
             }

@@ -1,4 +1,5 @@
 import ArgumentParser
+import Decisions
 import Embeddings
 import EvaluationCore
 import Files
@@ -29,6 +30,12 @@ struct Eval: AsyncParsableCommand {
               "declines"      true if the request should be declined
               "language"      such as "de"; a model without it may stop the request
               "instructions", "turns", "context", "class", "id", "maxTokens"
+
+            With a "decision", a question of the form of “fm decide --questions”, the prompt is the text that is asked about, and \
+            "expected" is true or false, a choice, or a level; the report then has the calibration error of the probabilities:
+
+              {"prompt": "Where is my parcel?", "decision": {"type": "choice", "instructions": "What is it about?",
+               "choices": ["delivery", "payment"]}, "expected": "delivery"}   (on one line)
 
               {"prompt": "Capital of France?", "contains": ["Paris"], "class": "facts"}
               {"prompt": "Reply with the word yes.", "regex": "(?i)^yes"}
@@ -113,6 +120,15 @@ struct Eval: AsyncParsableCommand {
     @Flag(inversion: .prefixedNo, help: "Mark the text of documents as data.")
     var spotlight = true
 
+    @Option(
+        help: ArgumentHelp(
+            "Write the temperatures with which the probabilities of decisions mean what they say, for “fm decide --calibration”.",
+            valueName: "file"))
+    var fit: String?
+
+    @Option(help: ArgumentHelp("Use the temperatures of such a file.", valueName: "file"))
+    var calibration: String?
+
     @Flag(help: "Write the report as JSON.")
     var json = false
 
@@ -150,6 +166,7 @@ struct Eval: AsyncParsableCommand {
         if riskTemplate { return try Output().write(Self.template) }
         let report = try await report()
         try write(report)
+        try writeCalibration(report)
         if !report.isPassed { throw CommandFailure() }
     }
 
@@ -167,7 +184,8 @@ struct Eval: AsyncParsableCommand {
         let dataSet = try dataSet()
         // A long run must not end with a report that cannot be written.
         try EvalFile.check(
-            outputs: [junit, html].compactMap { $0 }, inputs: [file, runFile, compare, risks].compactMap { $0 } + denyList)
+            outputs: [junit, html, fit].compactMap { $0 },
+            inputs: [file, runFile, compare, risks, calibration].compactMap { $0 } + denyList)
         let risksText = try risks.map { try EvalFile.text($0) }
         let before = try compare.map { try EvaluationResult(contentsOfRun: URL(filePath: $0)) }
         let store = DenyListStore()
@@ -186,6 +204,7 @@ struct Eval: AsyncParsableCommand {
         options.seeds = seeds?.split(separator: ",").compactMap { UInt64($0) } ?? []
         options.temperature = temperature
         options.maximumResponseTokens = maxTokens
+        if let calibration { options.decisions.calibration = try CalibrationFile.read(calibration) }
         let embedder = GGUFEmbeddingModel.default
         if dataSet.needsEmbedder {
             if !embedder.isAvailable {
@@ -266,6 +285,7 @@ struct Eval: AsyncParsableCommand {
         }
         if guardrails != .default { parts.append("guardrails \(guardrails.rawValue)") }
         if !spotlight { parts.append("documents not marked") }
+        if let calibration { parts.append("temperatures \(URL(filePath: calibration).lastPathComponent)") }
         if Setting.cacheBits.value == "8" { parts.append("a cache of 8 bits") }
         return parts.joined(separator: ", ")
     }
@@ -278,6 +298,18 @@ struct Eval: AsyncParsableCommand {
             try OutputFile.write(Data(text.utf8), to: path)
             Message.say("Written to \(path).")
         }
+    }
+
+    /// Fits temperatures to the decisions of the run.
+    private func writeCalibration(_ report: EvaluationReport) throws {
+        guard let fit else { return }
+        let decisions = report.samples.compactMap(\.decision)
+        guard let model = decisions.first?.model, decisions.allSatisfy({ $0.model == model }) else {
+            throw CommandFailure("There is nothing to fit: the data set has no decisions of one model.", code: .wrongUsage)
+        }
+        let calibration = Calibration.fitted(to: decisions.map(\.labelled), model: model)
+        try OutputFile.write(try JSONEncoder.stable(isPretty: true).encode(calibration) + [0x0A], to: fit)
+        Message.say("Written to \(fit): temperatures from \(decisions.count) decisions.")
     }
 
     private static let template = """

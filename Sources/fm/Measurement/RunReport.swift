@@ -1,3 +1,4 @@
+import Decisions
 import Foundation
 import FoundationModels
 import Inference
@@ -67,8 +68,10 @@ struct RunReport {
         return "\n" + TextTable([.left(minimum: 18), .right(), .left()], indentation: "  ", rows: rows).text()
     }
 
-    /// - Parameter isDocument: Whether the content is JSON, which is inserted into the object unchanged.
-    func json(content: String, isDocument: Bool) throws -> String {
+    /// - Parameters:
+    ///   - isDocument: Whether the content is JSON, which is inserted into the object unchanged.
+    ///   - probabilities: Those of the texts that the content could have been.
+    func json(content: String, isDocument: Bool, _ probabilities: Distribution<String>? = nil) throws -> String {
         struct Object: Encodable {
             struct Usage: Encodable {
                 var prompt_tokens: Int, cached_tokens: Int, completion_tokens: Int, forced_tokens: Int, total_tokens: Int
@@ -90,6 +93,12 @@ struct RunReport {
         let encoder = JSONEncoder.stable()
         let rest = String(decoding: try encoder.encode(object), as: UTF8.self)
         let value = isDocument ? content : String(decoding: try encoder.encode(content), as: UTF8.self)
-        return "{\"content\":" + value + "," + rest.dropFirst()
+        let odds = try probabilities.map { probabilities in
+            let members = try probabilities.map { text, probability in
+                String(decoding: try encoder.encode(text), as: UTF8.self) + ":\(probability)"
+            }
+            return "\"probabilities\":{" + members.joined(separator: ",") + "},"
+        }
+        return "{\"content\":" + value + "," + (odds ?? "") + rest.dropFirst()
     }
 }

@@ -14,6 +14,14 @@ struct DataSetChecks: Sendable {
         for sample: EvaluationDataSet.Sample, _ answer: DataSetAnswer
     ) async throws -> [SampleResult.Check] {
         let layer = answer.result.layer
+        if let decision = answer.result.decision {
+            let isRight = decision.chosen == decision.expected
+            return [
+                .init(
+                    name: "decision", passes: isRight, score: decision.probability,
+                    reason: isRight ? nil : "Expected \(answer.result.expected ?? "another option").")
+            ]
+        }
         var checks: [SampleResult.Check] = []
         func add(_ name: String, _ passes: Bool, _ reason: @autoclosure () -> String, score: Double? = nil) {
             checks.append(.init(name: name, passes: passes, score: score, reason: passes && score == nil ? nil : reason()))

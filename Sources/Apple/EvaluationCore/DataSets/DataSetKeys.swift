@@ -2,7 +2,7 @@ internal import JSON
 
 /// The keys of data sets. A key that does not exist is a check that is not made.
 enum DataSetKeys {
-    private static let sample = Set(EvaluationDataSet.Sample.CodingKeys.allCases.map(\.rawValue) + ["schema"])
+    private static let sample = Set(EvaluationDataSet.Sample.CodingKeys.allCases.map(\.rawValue) + ["schema", "decision"])
     private static let tool: Set<String> = ["name", "description", "parameters", "output"]
     private static let calls: Set<String> = ["ordered", "unordered", "disallowed", "allowsAdditionalCalls"]
     private static let call: Set<String> = ["name", "arguments", "anyOrder"]

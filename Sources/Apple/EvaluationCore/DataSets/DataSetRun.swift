@@ -1,3 +1,4 @@
+public import Decisions
 public import Embeddings
 public import Foundation
 public import FoundationModels
@@ -22,6 +23,8 @@ extension EvaluationDataSet {
         public var judge: (any LanguageModel)?
         /// The model for samples with a minimum similarity.
         public var embedder: (any EmbeddingModel)?
+        /// How questions are decided, for samples that have one.
+        public var decisions = DecisionOptions()
         /// Whether the model under test lists a language: a request in another one may be stopped. Nil if every language counts as
         /// listed, except for a `SystemLanguageModel`, which says it.
         public var supportsLocale: (@Sendable (Locale) -> Bool)?
@@ -102,9 +105,14 @@ extension EvaluationDataSet {
             work.map { .init(key: .init(id: $0.sample.id, seed: $0.seed), class: $0.sample.class) }, progress: progress
         ) { [options] index in
             let (sample, seed) = work[index]
-            let answer = try await DataSetAnswer(
-                to: prompt(sample), of: sample, session(sample), options.generation(of: sample, seed),
-                supportsLocale: options.supportsLocale)
+            let answer =
+                if let decision = sample.decision {
+                    try await DataSetAnswer(deciding: decision, about: prompt(sample), session(sample), options.decisions)
+                } else {
+                    try await DataSetAnswer(
+                        to: prompt(sample), of: sample, session(sample), options.generation(of: sample, seed),
+                        supportsLocale: options.supportsLocale)
+                }
             var result = answer.result
             result.request = result.prompt == sample.fullPrompt ? nil : sample.fullPrompt
             result.checks = try await checks.results(for: sample, answer)
@@ -169,6 +177,34 @@ struct DataSetAnswer: Sendable {
         result.add(transcript)
         result.transcript = nil
         result.add(session.usage)
+        self.result = result
+    }
+
+    /// Decides a question.
+    nonisolated(nonsending) init(
+        deciding decision: (item: DecisionForm.Item, expected: Int), about prompt: String, _ session: LanguageModelSession,
+        _ options: DecisionOptions
+    ) async throws {
+        var result = SampleResult(prompt: prompt)
+        let question = decision.item.question
+        result.expected = question.options[decision.expected].name
+        result.response = ""
+        let start = ContinuousClock.now
+        do {
+            let run = try await session.decisions(about: prompt, [question], options: options)
+            let answer = run.answers[0]
+            result.response = answer.option.name
+            result.decision = SampleResult.Decision(
+                kind: question.kind.name, chosen: answer.distribution.mostLikely, expected: decision.expected,
+                probabilities: answer.distribution.probabilities, logProbabilities: run.logProbabilities[0],
+                model: run.model)
+            (result.inputTokens, result.outputTokens) = (run.promptTokens, 0)
+        } catch {
+            try Task.checkCancellation()
+            if case SystemLanguageModel.Error.assetsUnavailable = error { throw error }
+            (result.layer, result.detail) = Self.layer(of: error)
+        }
+        result.seconds = (ContinuousClock.now - start) / .seconds(1)
         self.result = result
     }
 

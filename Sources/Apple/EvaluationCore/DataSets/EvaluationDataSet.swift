@@ -1,3 +1,4 @@
+internal import Decisions
 internal import Files
 public import Foundation
 internal import FoundationModels
@@ -106,6 +107,8 @@ public struct EvaluationDataSet: Sendable {
         /// Whether the request should be declined: by the guardrails or by the model.
         var declines: Bool?
         var maxTokens: Int?
+        /// A question on the prompt that is decided instead of answered, and the index of the option that is right.
+        var decision: (item: DecisionForm.Item, expected: Int)?
 
         enum CodingKeys: String, CodingKey, CaseIterable {
             case ownID = "id"
@@ -135,12 +138,43 @@ public struct EvaluationDataSet: Sendable {
                     tools?[index].parameters = list[index]["parameters"]
                 }
             }
+            if let question = json["decision"] { decision = try Self.decision(question, expected: json["expected"]) }
             try check()
+        }
+
+        private static func decision(
+            _ question: JSONValue, expected: JSONValue?
+        ) throws -> (item: DecisionForm.Item, expected: Int) {
+            let form: DecisionForm
+            do { form = try DecisionForm(list: [question]) } catch {
+                let place = ["decision"] + error.place.dropFirst(2)
+                throw DataProblem.Text("“\(place.joined(separator: "."))”: \(error.reason)")
+            }
+            let item = form.items[0]
+            var values = item.values
+            // A level is known by its number too.
+            if case .score = item.question.kind, expected?.integer != nil {
+                values = values.indices.map { .number(DecimalNumber($0)) }
+            }
+            guard let expected, let index = values.firstIndex(where: { $0.isEqual(to: expected) }) else {
+                throw DataProblem.Text("“expected” must be one of the values that “decision” offers")
+            }
+            return (item, index)
         }
 
         /// What would fail at every run.
         private func check() throws {
             let metric = Metric("")
+            if decision != nil {
+                let others: [(String, Bool)] = [
+                    ("contains", contains != nil), ("excludes", excludes != nil), ("regex", regex != nil),
+                    ("schema", schema != nil), ("tools", tools != nil), ("similarity", similarity != nil),
+                    ("rubric", rubric != nil), ("calls", calls != nil), ("declines", declines != nil),
+                ]
+                if let other = others.first(where: { $0.1 }) {
+                    throw DataProblem.Text("“\(other.0)” is a check of answers, and “decision” has none")
+                }
+            }
             if let regex { _ = try RegexEvaluator<ModelSample<String>>(metric, pattern: regex) }
             if let similarity {
                 if expected == nil { throw DataProblem.Text("“similarity” needs “expected”") }

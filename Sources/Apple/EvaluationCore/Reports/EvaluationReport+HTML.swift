@@ -1,3 +1,4 @@
+internal import Decisions
 internal import Foundation
 internal import Reports
 
@@ -46,6 +47,7 @@ extension EvaluationReport {
                     let score = check.score.map { String(format: "%.3f", $0) }
                     return [.html(check.name.xmlEscaped), .text(check.shareText), .text(score ?? "")]
                 }))
+        if !decisions.isEmpty { page.add("Decisions", decisionTables) }
         if let comparison { page.add("Changes", changes(comparison)) }
         if let risks { page.add("Risks", table(risks)) }
         page.add(
@@ -54,6 +56,30 @@ extension EvaluationReport {
                 + "<label><input type=\"checkbox\" id=\"only\"> failed only</label></p>"
                 + "<table id=\"samples\"><tr><th>sample<th>prompt and answer<th>checks<th>time</tr>\(rows)</table>")
         return page.html
+    }
+
+    /// The decisions by kinds, and how often those of each range of probabilities are right.
+    private var decisionTables: String {
+        let kinds = Page.table(
+            titles: ["kind", "right", "calibration error", "with fitted temperatures", "log loss"],
+            decisions.map { summary in
+                [
+                    .text(summary.kind), .text(String(format: "%.1f %%", 100 * summary.quality.accuracy)),
+                    .text(String(format: "%.3f", summary.quality.calibrationError)),
+                    .text(summary.fitted.map { String(format: "%.3f", $0.calibrationError) } ?? "–"),
+                    .text(String(format: "%.3f", summary.quality.logLoss)),
+                ]
+            })
+        guard let bins = decisions.last?.quality.bins else { return kinds }
+        let ranges = Page.table(
+            titles: ["mean probability", "right", "decisions"],
+            bins.map { bin in
+                [
+                    .text(String(format: "%.0f %%", 100 * bin.probability)), .text(String(format: "%.0f %%", 100 * bin.accuracy)),
+                    .text("\(bin.count)"),
+                ]
+            })
+        return kinds + ranges
     }
 
     /// A bar for each class, with its interval.

@@ -1,3 +1,4 @@
+internal import Decisions
 internal import Foundation
 internal import Reports
 
@@ -26,11 +27,29 @@ extension EvaluationReport {
             [.left(minimum: names), .left("passed", minimum: counts), .left("95 % interval"), .left("stopped by")], rows: shares
         ).lines()
         lines += [""] + TextTable([.left(minimum: names), .left(minimum: max(counts, 6)), .left()], rows: results).lines()
+        if !decisions.isEmpty { lines += ["", "Decisions:"] + decisionLines }
         if !failures.isEmpty { lines += ["", "Failed:"] + failedLines }
         if let comparison { lines += [""] + Self.lines(comparison) }
         if let risks { lines += ["", risks.text] }
         lines += ["", verdict]
         return TerminalText.safe(lines.joined(separator: "\n")) + "\n"
+    }
+
+    /// Right answers and calibration of each kind.
+    private var decisionLines: [String] {
+        TextTable(
+            [
+                .left(), .right("right"), .right("calibration error"), .right("… with fitted temperatures"), .right("log loss"),
+            ], indentation: "  ",
+            rows: decisions.map { summary in
+                [
+                    summary.kind, String(format: "%.1f %%", 100 * summary.quality.accuracy),
+                    String(format: "%.3f", summary.quality.calibrationError),
+                    summary.fitted.map { String(format: "%.3f", $0.calibrationError) } ?? "–",
+                    String(format: "%.3f", summary.quality.logLoss),
+                ]
+            }
+        ).lines()
     }
 
     private static let shownFailuresOfClass = 3

@@ -1,3 +1,4 @@
+public import Decisions
 public import Foundation
 internal import Reports
 
@@ -77,6 +78,8 @@ public struct EvaluationReport: Sendable {
     public let checks: [CheckSummary]
     /// All samples.
     public let total: Share
+    /// The decisions by their kinds; empty if there are none.
+    public let decisions: [DecisionSummary]
 
     /// Creates a report.
     ///
@@ -100,6 +103,7 @@ public struct EvaluationReport: Sendable {
         self.classes = classes
         self.risks = risks.map { RiskTable($0, classes) }
         checks = samples.metricNames.map { CheckSummary($0, samples) }
+        decisions = Self.decisions(samples)
     }
 
     /// The samples that did not pass.
@@ -151,6 +155,7 @@ public struct EvaluationReport: Sendable {
         var total: Share
         var classes: [Share]
         var checks: [CheckSummary]
+        var decisions: [DecisionSummary]?
         var comparison: Comparison?
         /// The rows of the table, by its columns.
         var risks: [[String: String]]?
@@ -166,6 +171,7 @@ public struct EvaluationReport: Sendable {
         encoder.outputFormatting = [.prettyPrinted, .sortedKeys, .withoutEscapingSlashes]
         let document = Document(
             header: header, minimum: minimum, passed: isPassed, total: total, classes: classes, checks: checks,
+            decisions: decisions.isEmpty ? nil : decisions,
             comparison: comparison.map {
                 .init(
                     earlier: $0.earlier, date: $0.date, common: $0.common, passedBefore: $0.passedBefore,

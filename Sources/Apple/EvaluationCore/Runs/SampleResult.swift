@@ -48,6 +48,25 @@ public struct SampleResult: Sendable, Codable {
         var text: String { "\(name)(\(arguments))" }
     }
 
+    /// A question that was decided instead of answered.
+    public struct Decision: Sendable, Codable, Equatable {
+        /// The kind of the question: predicate, choice or score.
+        public var kind: String
+        /// The index of the most probable option.
+        public var chosen: Int
+        /// The index of the right option.
+        public var expected: Int
+        /// The probabilities of all options.
+        public var probabilities: [Double]
+        /// The logarithms of the probabilities of all options, before they are divided by a temperature.
+        public var logProbabilities: [Double]
+        /// Identifies the weights of the model; nil if they are not known.
+        public var model: String?
+
+        /// The probability of the right option.
+        public var probability: Double { probabilities.indices.contains(expected) ? probabilities[expected] : 0 }
+    }
+
     /// What stopped a request.
     public enum Layer: String, Sendable, Codable {
         /// The guardrails, because of the prompt.
@@ -104,6 +123,8 @@ public struct SampleResult: Sendable, Codable {
     public internal(set) var expected: String?
     /// The text of the output; nil if the feature failed.
     public internal(set) var response: String?
+    /// What was decided; nil for answers.
+    public internal(set) var decision: Decision?
     /// What stopped the request; nil if it was answered.
     public internal(set) var layer: Layer?
     /// The results of the evaluators.
@@ -124,7 +145,7 @@ public struct SampleResult: Sendable, Codable {
     var transcript: TranscriptText?
 
     enum CodingKeys: String, CodingKey {
-        case id, seed, `class`, prompt, request, instructions, calls, expected, response, layer, checks, detail
+        case id, seed, `class`, prompt, request, instructions, calls, expected, response, decision, layer, checks, detail
         case failures = "errors"
         case started, seconds, inputTokens, outputTokens, stopReason, transcript
     }

@@ -181,22 +181,39 @@ package final class LocalModelExecutor: Sendable {
                 debugDescription: failure.description))
     }
 
-    /// The natural logarithm of the odds of two beginnings of a response.
+    /// The probabilities of the options of some prompts.
     ///
     /// - Throws: ``LanguageModelError`` or a related error, or `CancellationError`.
-    func logOdds(of one: String, against other: String, after transcript: Transcript) async throws -> Double {
+    func read(_ prompts: [OptionPrompt]) async throws -> OptionReading {
         let conversation = try await conversation()
-        let model = conversation.model
-        let tokens = try model.tokens(for: TranscriptRenderer(configuration, model).prompt(for: transcript))
-        do {
-            let first = try await model.logProbability(
-                of: model.tokenizer.encode(one), after: tokens, in: conversation.sequence)
-            let second = try await model.logProbability(
-                of: model.tokenizer.encode(other), after: tokens, in: conversation.sequence)
-            return first - second
-        } catch {
-            throw Self.failure(error, limit: nil, promptTokens: tokens.count, conversation)
+        let (model, own) = (conversation.model, conversation.sequence)
+        let renderer = TranscriptRenderer(configuration, model)
+        let questions = try prompts.map { prompt in
+            OptionQuestion(
+                prompt: try model.tokens(for: renderer.prompt(for: prompt.entries)), options: model.tokenizer.options(of: prompt))
         }
+        do {
+            let scores = try await model.scores(of: questions) {
+                try model.makeSequence(contextSize: own.contextSize, format: own.format, adapter: own.adapter)
+            }
+            return OptionReading(
+                logProbabilities: scores.map(\.logProbabilities), promptTokens: scores.map(\.promptTokens),
+                sharedTokens: scores.reduce(0) { $0 + $1.sharedTokens }, optionTokens: scores.reduce(0) { $0 + $1.optionTokens },
+                fingerprint: try fingerprint(of: model))
+        } catch {
+            throw Self.failure(error, limit: nil, promptTokens: questions.map(\.prompt.count).max() ?? 0, conversation)
+        }
+    }
+
+    /// What identifies the weights that answer: those of the model, and the names of its adapters.
+    private func fingerprint(of model: LoadedModel) throws -> String? {
+        guard let own = model.fingerprint else { return nil }
+        let names = try configuration.adapterPaths.map { path in
+            let name = URL(filePath: path).deletingPathExtension()
+            // The adapters beside a model have its name, and that of their use.
+            return name.pathExtension.isEmpty ? name.lastPathComponent : name.pathExtension
+        }
+        return ([own] + names).joined(separator: "+")
     }
 
     /// What identifies the weights of the model, and the number of its layers.
@@ -232,5 +249,18 @@ package final class LocalModelExecutor: Sendable {
             throw Self.failure(error, limit: nil, promptTokens: tokens.count, conversation)
         }
         return states
+    }
+}
+
+extension Tokenizer {
+    /// The tokens of the options of a prompt, each with what it begins with and what follows it: words may extend across these limits.
+    fileprivate func options(of prompt: OptionPrompt) -> [[TokenID]] {
+        prompt.options.map { option in
+            switch prompt.closing {
+            case .none: encode(continuation: prompt.opening + option)
+            case .text(let text): encode(continuation: prompt.opening + option + text)
+            case .endOfTurn: encode(continuation: prompt.opening + option) + [endOfTurn]
+            }
+        }
     }
 }

@@ -33,11 +33,27 @@ struct Exchange: Sendable {
 /// The form of errors and headers of a family of clients.
 enum APIStyle: Sendable {
     case openAI, anthropic, ollama
+    /// OpenAI's, with what clients of System One read.
+    case decisions
 
     func body(of error: RequestError) -> JSONValue {
         switch self {
         case .openAI: return .object([.init("error", error.object)])
         case .ollama: return .object([.init("error", .string(error.message))])
+        case .decisions:
+            var error = error
+            let place = error.details.first { $0.name == "place" }?.value
+            error.details.removeAll { $0.name == "place" }
+            let detail: JSONValue =
+                place.map { place in
+                    .array([
+                        .object([
+                            .init("loc", place), .init("msg", .string(error.message)),
+                            .init("type", .string(error.code ?? error.type)),
+                        ])
+                    ])
+                } ?? .string(error.message)
+            return .object([.init("error", error.object), .init("detail", detail)])
         case .anthropic:
             let type =
                 switch error.status {
@@ -64,6 +80,19 @@ enum APIStyle: Sendable {
 }
 
 extension Exchange {
+    /// Does work that is of no use to anybody when the client has gone away.
+    func whileConnected<Value: Sendable>(_ body: @escaping @Sendable () async throws -> Value) async throws -> Value {
+        let work = Task { try await body() }
+        let connection = if let channel { await ClientConnection.of(channel) } else { ClientConnection?.none }
+        let action = connection?.whenGone { work.cancel() }
+        defer { if let action { connection?.removeAction(action) } }
+        return try await withTaskCancellationHandler {
+            try await work.value
+        } onCancel: {
+            work.cancel()
+        }
+    }
+
     /// A reply that may be large: a client that does not read it is cut.
     func large(_ value: JSONValue, stall: Duration) -> Response {
         var headers = HTTPFields()

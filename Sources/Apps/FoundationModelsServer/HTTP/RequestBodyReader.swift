@@ -28,17 +28,27 @@ struct RequestBodyReader: Sendable {
 
     func bytes(of request: Request) async throws -> [UInt8] {
         let encoding = request.headers[.contentEncoding]?.lowercased().trimmingSpaces ?? "identity"
-        guard ["identity", "gzip", "x-gzip", "deflate"].contains(encoding) else {
+        let zstandard = encoding == "zstd" ? Zstandard.shared : nil
+        guard ["identity", "gzip", "x-gzip", "deflate"].contains(encoding) || zstandard != nil else {
             throw RequestError(415, code: "unsupported_encoding", "The body's encoding must be gzip, deflate or none.")
         }
         if let length = request.headers[.contentLength].flatMap({ Int($0) }), length > maximumBytes { throw tooLarge }
         let bytes = try await withDeadline { try await collect(request.body) }
+        if let zstandard {
+            switch zstandard.decompress(bytes, maximumBytes: maximumBytes) {
+            case .success(let bytes): return bytes
+            case .failure(.tooLarge): throw tooLarge
+            case .failure(.damaged): throw damaged
+            }
+        }
         return encoding == "identity" ? bytes : try inflated(bytes)
     }
 
     private var tooLarge: RequestError {
         RequestError(413, code: "request_too_large", "The body has more than \(maximumBytes) bytes.")
     }
+
+    private var damaged: RequestError { RequestError(400, "The compressed body is damaged.") }
 
     private func collect(_ body: RequestBody) async throws -> [UInt8] {
         var bytes: [UInt8] = []
@@ -76,7 +86,6 @@ struct RequestBodyReader: Sendable {
             throw RequestError.fault
         }
         defer { inflateEnd(&stream) }
-        let damaged = RequestError(400, "The compressed body is damaged.")
         var output: [UInt8] = []
         var part = [UInt8](repeating: 0, count: 1 << 16)
         var input = bytes

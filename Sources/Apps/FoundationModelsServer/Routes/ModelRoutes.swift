@@ -19,7 +19,11 @@ extension ModelServer {
                 data += directory.aliases.sorted { $0.key < $1.key }.map { alias, name in
                     .object(Self.head(alias, started) + [.init("root", .string(name))])
                 }
-                return .json(.object([.init("object", .string("list")), .init("data", .array(data))]))
+                return .json(
+                    .object([
+                        .init("object", .string("list")), .init("data", .array(data)),
+                        .init("models", .array(entries.filter { !$0.isEmbedder }.map { decisionModel($0) })),
+                    ]))
             },
             Route(method: .get, paths: ["/v1/models/**", "/models/**"], name: "/models/{id}") { [self] exchange in
                 guard let name = Self.name(after: "models", exchange.request.uri.path) else {
@@ -87,6 +91,16 @@ extension ModelServer {
             .init("created", .int(Int(created.timeIntervalSince1970))),
             .init("owned_by", .string("fm")),
         ]
+    }
+
+    /// A model in the form of System One's list.
+    private func decisionModel(_ entry: ModelDirectory.Entry) -> JSONValue {
+        let attributes = try? FileManager.default.attributesOfItem(atPath: entry.path)
+        let date = attributes?[.modificationDate] as? Date ?? started
+        return .object([
+            .init("name", .string(entry.name)), .init("description", .string("A model of this machine.")),
+            .init("release_date", .string(date.formatted(.iso8601.year().month().day()))),
+        ])
     }
 
     private func description(of entry: ModelDirectory.Entry) -> JSONValue {

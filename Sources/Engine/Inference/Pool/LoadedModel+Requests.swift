@@ -42,7 +42,7 @@ extension LoadedModel {
     }
 
     /// Runs the work of a sequence to its end.
-    private nonisolated func run(_ work: any SequenceWork, in sequence: SequenceState) async throws {
+    nonisolated func run(_ work: any SequenceWork, in sequence: SequenceState) async throws {
         let events = TurnEvents()
         try await run(work, in: sequence, events: events) { _ = try await events.next() }
     }

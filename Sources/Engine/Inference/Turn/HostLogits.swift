@@ -21,9 +21,22 @@ extension HostLogits {
     /// The natural logarithm of the probability of a token. Overwrites the logits.
     func logProbability(of token: TokenID) -> Double {
         guard !isEmpty else { return 0 }
-        let maximum = self[indexOfMaximum]
         let chosen = self[Int(token)]
-        let total = exponentials(maximum: maximum, to: self)
-        return Double(chosen - maximum) - log(Double(total))
+        let (maximum, logTotal) = normalise()
+        return Double(chosen - maximum) - logTotal
+    }
+
+    /// The natural logarithms of the probabilities of some tokens. Overwrites the logits.
+    func logProbabilities(of tokens: [TokenID]) -> [Double] {
+        guard !isEmpty else { return tokens.map { _ in 0 } }
+        let chosen = tokens.map { self[Int($0)] }
+        let (maximum, logTotal) = normalise()
+        return chosen.map { Double($0 - maximum) - logTotal }
+    }
+
+    /// Overwrites the logits. Returns their maximum, and the logarithm of the sum of exp(logit − maximum).
+    private func normalise() -> (maximum: Float, logTotal: Double) {
+        let maximum = self[indexOfMaximum]
+        return (maximum, log(Double(exponentials(maximum: maximum, to: self))))
     }
 }

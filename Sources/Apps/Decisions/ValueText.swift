@@ -1,0 +1,171 @@
+internal import JSON
+
+/// The text of a JSON value of a schema, divided at the places where only a limited number of values is possible.
+///
+/// The text has the form in which sessions generate values: a space after each comma and colon.
+struct ValueText {
+    /// A part of a value whose possible values are known.
+    struct Field {
+        /// The place of the part, as in a JSON Pointer.
+        let path: [String]
+        let options: [JSONValue]
+        /// The option that the value has; nil if there is no value yet.
+        var chosen: Int?
+    }
+
+    enum Piece {
+        case text(String)
+        case field(Field)
+    }
+
+    private(set) var pieces: [Piece] = []
+    private let document: JSONValue
+
+    /// The text of any value of a schema.
+    ///
+    /// - Throws: ``DecisionError/openValue(pointer:)`` if a part of it can be anything.
+    init(anyValueOf schema: JSONValue) throws {
+        document = schema
+        try add(schema, nil, [], depth: 0)
+    }
+
+    /// The text of a value; parts that can be anything are as they are.
+    init(_ value: JSONValue, of schema: JSONValue) throws {
+        document = schema
+        try add(schema, value, [], depth: 0)
+    }
+
+    var fields: [Field] {
+        pieces.compactMap { if case .field(let field) = $0 { field } else { nil } }
+    }
+
+    /// Chooses an option of the piece at an index, which is a field.
+    mutating func choose(_ option: Int, at index: Int) {
+        guard case .field(var field) = pieces[index] else { return }
+        field.chosen = option
+        pieces[index] = .field(field)
+    }
+
+    /// The text before the piece at an index, whose fields have been chosen.
+    func text(before index: Int) -> String { pieces[..<index].map(Self.text).joined() }
+
+    /// The first character after the piece at an index, which ends each of its options in the same way; nil at the end of the text.
+    func character(after index: Int) -> String? {
+        guard pieces.indices.contains(index + 1), case .text(let text) = pieces[index + 1] else { return nil }
+        return text.first.map { String($0) }
+    }
+
+    private static func text(_ piece: Piece) -> String {
+        switch piece {
+        case .text(let text): text
+        case .field(let field): field.chosen.map { field.options[$0].spacedText } ?? ""
+        }
+    }
+
+    private mutating func add(_ text: String) {
+        if case .text(let before)? = pieces.last {
+            pieces[pieces.count - 1] = .text(before + text)
+        } else {
+            pieces.append(.text(text))
+        }
+    }
+
+    // MARK: - Schemas
+
+    private static let maximumDepth = 32
+
+    private mutating func add(_ schema: JSONValue, _ value: JSONValue?, _ path: [String], depth: Int) throws {
+        let schema = resolved(schema)
+        if let options = options(of: schema, depth: 0), options.count > 1, options.count <= DecisionQuestion.maximumOptions {
+            let chosen = value.flatMap { value in options.firstIndex { $0.isEqual(to: value) } }
+            if value == nil || chosen != nil {
+                return pieces.append(.field(Field(path: path, options: options, chosen: chosen)))
+            }
+        }
+        if value == nil, let only = options(of: schema, depth: 0), only.count == 1 { return add(only[0].spacedText) }
+        guard depth < Self.maximumDepth else { return try addOpen(value, path) }
+        switch value {
+        case .object(let members)?:
+            add("{")
+            for (index, member) in members.enumerated() {
+                add((index > 0 ? ", " : "") + JSONValue.string(member.name).text + ": ")
+                try add(schema["properties"]?[member.name] ?? .object([]), member.value, path + [member.name], depth: depth + 1)
+            }
+            add("}")
+        case .array(let items)?:
+            add("[")
+            for (index, item) in items.enumerated() {
+                if index > 0 { add(", ") }
+                try add(schema["items"] ?? .object([]), item, path + ["\(index)"], depth: depth + 1)
+            }
+            add("]")
+        case nil:
+            guard case .object(let properties)? = schema["properties"], !properties.isEmpty else { return try addOpen(nil, path) }
+            add("{")
+            for (index, property) in properties.enumerated() {
+                add((index > 0 ? ", " : "") + JSONValue.string(property.name).text + ": ")
+                try add(property.value, nil, path + [property.name], depth: depth + 1)
+            }
+            add("}")
+        default: try addOpen(value, path)
+        }
+    }
+
+    private mutating func addOpen(_ value: JSONValue?, _ path: [String]) throws {
+        guard let value else { throw DecisionError.openValue(pointer: path.map { "/" + SchemaPointer.escaped($0) }.joined()) }
+        add(value.spacedText)
+    }
+
+    /// The schema that a reference leads to.
+    private func resolved(_ schema: JSONValue) -> JSONValue {
+        var schema = schema
+        for _ in 0..<Self.maximumDepth {
+            guard case .string(let reference)? = schema["$ref"], let target = document.target(of: reference) else { break }
+            schema = target
+        }
+        return schema
+    }
+
+    /// All values of a schema, in its order; nil if they cannot be listed.
+    private func options(of schema: JSONValue, depth: Int) -> [JSONValue]? {
+        let schema = resolved(schema)
+        if let constant = schema["const"] { return [constant] }
+        if case .array(let values)? = schema["enum"] {
+            return values.allSatisfy(Self.isSimple) ? Self.unique(values) : nil
+        }
+        if case .array(let alternatives)? = schema["anyOf"] ?? schema["oneOf"] {
+            guard depth < 4, alternatives.count <= DecisionQuestion.maximumOptions else { return nil }
+            var all: [JSONValue] = []
+            for alternative in alternatives {
+                guard let own = options(of: alternative, depth: depth + 1) else { return nil }
+                all += own
+            }
+            return Self.unique(all)
+        }
+        switch schema["type"]?.string {
+        case "boolean": return [.bool(true), .bool(false)]
+        case "null": return [.null]
+        case "integer":
+            guard let low = schema["minimum"]?.integer, let high = schema["maximum"]?.integer, low <= high,
+                high.subtractingReportingOverflow(low).overflow == false, high - low < DecisionQuestion.maximumOptions
+            else { return nil }
+            let step = schema["multipleOf"]?.integer ?? 1
+            guard schema["exclusiveMinimum"] == nil, schema["exclusiveMaximum"] == nil, step > 0 else { return nil }
+            return (low...high).filter { $0 % step == 0 }.map { .number(DecimalNumber($0)) }
+        default: return nil
+        }
+    }
+
+    private static func isSimple(_ value: JSONValue) -> Bool {
+        switch value {
+        case .object, .array: false
+        default: true
+        }
+    }
+
+    private static func unique(_ values: [JSONValue]) -> [JSONValue] {
+        values.reduce(into: []) { unique, value in
+            if !unique.contains(where: { $0.isEqual(to: value) }) { unique.append(value) }
+        }
+    }
+}
