@@ -26,6 +26,7 @@ let package = Package(
         .library(name: "ContextKit", targets: ["ContextKit"]),
         .library(name: "Decisions", targets: ["Decisions"]),
         .library(name: "Embeddings", targets: ["Embeddings"]),
+        .library(name: "MCP", targets: ["MCP"]),
         .library(name: "Retrieval", targets: ["Retrieval"]),
         .library(name: "TokenCounts", targets: ["TokenCounts"]),
         .library(name: "FoundationModelsGGUF", targets: ["FoundationModelsGGUF"]),
@@ -214,13 +215,20 @@ let package = Package(
             swiftSettings: settings),
         // Typed questions that are answered by probabilities.
         .target(name: "Decisions", dependencies: ["FoundationModels", "JSON", "ModelPrompts"], swiftSettings: settings),
+        // Tools over the Model Context Protocol, both ways.
+        .target(
+            name: "MCP",
+            dependencies: [
+                "FoundationModels", "Grammar", "JSON", .product(name: "AsyncHTTPClient", package: "async-http-client"),
+                .product(name: "NIOCore", package: "swift-nio"), .product(name: "NIOHTTP1", package: "swift-nio"),
+                .product(name: "Subprocess", package: "swift-subprocess"),
+            ], swiftSettings: settings),
         // Models behind HTTP, as the clients of other servers expect them.
         .target(
             name: "FoundationModelsServer",
             dependencies: [
                 "CZlib", "ContextKit", "Decisions", "Embeddings", "FoundationModelsOpenAI", "TokenCounts", "Waiting", "Files",
-                "FoundationModels", "Grammar", "Inference", "InstalledModels", "JSON",
-                "ModelPrompts",
+                "FoundationModels", "Grammar", "Inference", "InstalledModels", "JSON", "MCP", "ModelPrompts",
                 "ProcessSettings", "SHA256",
                 .product(name: "Hummingbird", package: "hummingbird"),
                 .product(name: "Logging", package: "swift-log"), .product(name: "CoreMetrics", package: "swift-metrics"),
@@ -240,8 +248,8 @@ let package = Package(
                 "FoundationModelsServer", "FoundationModelsInstallation", "ProcessSettings", "Reports",
                 .product(name: "Subprocess", package: "swift-subprocess"),
                 "Waiting", "ContextKit", "Decisions", "Embeddings", "EvaluationCore", "Files", "FoundationModels",
-                "FoundationModelsGGUF", "FoundationModelsTraining", "Grammar", "Inference", "JSON", "InstalledModels", "ModelPrompts", "ModelTools",
-                "Retrieval", "Safety", "TextClassification", "TextSearch",
+                "FoundationModelsGGUF", "FoundationModelsTraining", "Grammar", "Inference", "JSON", "InstalledModels", "MCP", "ModelPrompts",
+                "ModelTools", "Retrieval", "Safety", "TextClassification", "TextSearch",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
                 .product(name: "Logging", package: "swift-log"), .product(name: "Metrics", package: "swift-metrics"),
                 .product(name: "ServiceLifecycle", package: "swift-service-lifecycle"),
@@ -472,7 +480,7 @@ let folders = [
     ],
     // What apps build with models, and Apple has no name for.
     "Apps": [
-        "CPostgreSQL", "ContextKit", "Decisions", "Embeddings", "FoundationModelsPostgreSQL", "FoundationModelsServer",
+        "CPostgreSQL", "ContextKit", "Decisions", "Embeddings", "FoundationModelsPostgreSQL", "FoundationModelsServer", "MCP",
         "Retrieval", "Safety", "TextClassification",
     ],
     // For this package alone: tokens from prompts, under constraints; model files.

@@ -64,6 +64,8 @@ struct FM: AsyncParsableCommand {
               fm search --in docs.index "passports"   its best passages
               fm ask --in docs.index "Where are passports renewed?"   with citations
               fm read book.txt "Who is the heir?"  texts of any length: summary, answer, values
+              fm chat --mcp "mcp-server-files ."   a conversation with the tools of a server
+              fm mcp                               the model as tools for other programs
               fm eval questions.jsonl              test prompts and compare runs
               fm eval --safety                     which safety layer stops which prompts
               fm play prompts.txt -m small -m default   try prompts at each save
@@ -81,7 +83,7 @@ struct FM: AsyncParsableCommand {
             Respond.self, Chat.self, Available.self, Tokens.self, CountTokens.self, Trace.self, Schema.self, Model.self,
             Decide.self, Adapter.self, Classify.self,
             Embed.self, Index.self, Search.self,
-            Ask.self, Read.self, Eval.self, Feedback.self, Play.self, Serve.self, Bench.self, States.self,
+            Ask.self, Read.self, Eval.self, Feedback.self, Play.self, Serve.self, MCPCommand.self, Bench.self, States.self,
         ],
         defaultSubcommand: Respond.self)
 }

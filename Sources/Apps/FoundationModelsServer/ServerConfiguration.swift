@@ -1,5 +1,6 @@
 public import Foundation
 internal import InstalledModels
+public import MCP
 
 extension ModelServer {
     /// What a server serves, to whom, and how much of it.
@@ -25,6 +26,9 @@ extension ModelServer {
         public var idleSeconds: Int?
         /// Whether prompts and answers are checked as those of the framework's sessions are.
         public var hasGuardrails = false
+
+        /// Tools that are offered at `/mcp` to clients of the Model Context Protocol; nil for none.
+        public var tools: MCPServer?
 
         // MARK: Other servers
 

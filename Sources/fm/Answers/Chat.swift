@@ -3,6 +3,7 @@ import ContextKit
 import Foundation
 import FoundationModels
 import InstalledModels
+import MCP
 import Synchronization
 import Reports
 
@@ -24,6 +25,8 @@ struct Chat: AsyncParsableCommand {
             """)
 
     @OptionGroup var flags: GenerationFlags
+
+    @OptionGroup var mcpFlags: MCPFlags
 
     @Option(help: ArgumentHelp("Size of the context window in tokens (default: 4096 at most).", valueName: "tokens"))
     var context: Int?
@@ -73,7 +76,10 @@ struct Chat: AsyncParsableCommand {
         var archive = isSaved ? try ConversationArchive(url: Self.archiveFile) : try ConversationArchive()
         var name = try chosenName(archive)
         let isTerminal = isatty(STDIN_FILENO) == 1
-        var conversation = try await begin(name, archive, model, isTerminal)
+        let servers = try await mcpFlags.connect(ask: isTerminal ? Self.allows : nil)
+        try await Self.tell(servers, model, isTerminal)
+        let tools = servers.flatMap(\.tools)
+        var conversation = try await begin(name, archive, model, tools, isTerminal)
         var editor = LineEditor(prompt: "> ")
         // What is typed while an answer is written belongs to the next line.
         if isTerminal, !Terminal.isDumb { TerminalEcho.hide() }
@@ -96,7 +102,7 @@ struct Chat: AsyncParsableCommand {
             case "/reset":
                 await saveKVCache(conversation)
                 name = isSaved ? "\(name) \(Int(Date().timeIntervalSince1970))" : UUID().uuidString
-                conversation = try await begin(name, archive, model, isTerminal)
+                conversation = try await begin(name, archive, model, tools, isTerminal)
                 print("A new conversation.")
             case "/saved": Self.list()
             case _ where message == "/save" || message.hasPrefix("/save "):
@@ -105,7 +111,7 @@ struct Chat: AsyncParsableCommand {
                     print("This conversation is saved as “\(name)”.")
                 } else if let saved = await Self.save(conversation, in: archive, as: chosen) {
                     (archive, name, isSaved) = (saved, chosen, true)
-                    conversation = try await begin(name, archive, model, isTerminal)
+                    conversation = try await begin(name, archive, model, tools, isTerminal)
                     print("Saved. “fm chat --resume \(name)” continues it.")
                 }
             case _ where ["/good", "/bad", "/better"].contains(message.prefix { $0 != " " }):
@@ -145,7 +151,7 @@ struct Chat: AsyncParsableCommand {
 
     // MARK: - The archive
 
-    private static var archiveFile: URL {
+    static var archiveFile: URL {
         let file = ModelStore.directory.deletingLastPathComponent().appending(path: "conversations.sqlite")
         // Files of older versions may be readable by others.
         for suffix in ["", "-wal", "-shm"] { chmod(file.path + suffix, 0o600) }
@@ -214,11 +220,11 @@ struct Chat: AsyncParsableCommand {
     }
 
     private func begin(
-        _ name: String, _ archive: ConversationArchive, _ model: SystemLanguageModel, _ isTerminal: Bool
+        _ name: String, _ archive: ConversationArchive, _ model: SystemLanguageModel, _ tools: [any Tool], _ isTerminal: Bool
     ) async throws -> Conversation {
         let tell: @Sendable (Compaction) -> Void = { record in if isTerminal { Self.tell(record) } }
         let conversation = try await Conversation(
-            model: model, instructions: flags.instructions, archive: archive, id: name, onCompaction: tell)
+            model: model, tools: tools, instructions: flags.instructions, archive: archive, id: name, onCompaction: tell)
         await conversation.prewarm()
         return conversation
     }
@@ -229,6 +235,31 @@ struct Chat: AsyncParsableCommand {
         let text = "compacted: \(record.tokensBefore) → \(record.tokensAfter) tokens, \(turns) turns moved to the archive"
         // Numbers and fixed words: nothing in it controls the terminal.
         FileHandle.standardError.write(Data((Terminal.styled("(\(text))", .grey, on: STDERR_FILENO) + "\n").utf8))
+    }
+
+    // MARK: - Tools of servers
+
+    /// Says which tools there are, and what they cost in every prompt.
+    private static func tell(_ servers: [MCPTools], _ model: SystemLanguageModel, _ isTerminal: Bool) async throws {
+        let tools = servers.flatMap(\.tools)
+        if tools.isEmpty { return }
+        let tokens = try await model.tokenCount(of: tools)
+        if isTerminal { print("Tools: \(tools.map(\.name).joined(separator: ", ")) (\(tokens) tokens of each prompt).") }
+        if 4 * tokens > model.contextSize {
+            Message.say(
+                "The tools take \(tokens) of \(model.contextSize) tokens in each prompt. Choose some with --mcp-tools.")
+        }
+    }
+
+    /// Asks whether a call is made that may change something.
+    @Sendable private static func allows(_ call: MCPTools.Call) async -> Bool {
+        let warning = call.isDestructive ? " It may destroy something." : ""
+        Message.say("\n\(call.server) wants to call \(call.tool) with \(call.arguments.jsonString).\(warning)")
+        Message.say("Allow it? [y/N] ", terminator: "")
+        TerminalEcho.show()
+        defer { TerminalEcho.hide() }
+        let answer = readLine()?.lowercased().trimmingCharacters(in: .whitespaces) ?? ""
+        return answer == "y" || answer == "yes"
     }
 
     // MARK: - Commands

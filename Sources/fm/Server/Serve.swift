@@ -56,6 +56,12 @@ struct Serve: AsyncParsableCommand {
     @Flag(help: "Check prompts and answers for safety, as “fm” does.")
     var guardrails = false
 
+    @Flag(help: "Offer tools at /mcp to clients of the Model Context Protocol, as “fm mcp” does.")
+    var mcp = false
+
+    @Option(name: .customLong("in"), help: ArgumentHelp("With --mcp, offer search and ask in this index.", valueName: "index"))
+    var index: String?
+
     // MARK: Other servers
 
     @Option(
@@ -138,6 +144,7 @@ struct Serve: AsyncParsableCommand {
         for url in upstream where URL(string: url)?.host == nil || !url.hasPrefix("http") {
             throw ValidationError("--upstream \(url): an address such as http://10.0.0.1:8000/v1 is expected.")
         }
+        if index != nil, !mcp { throw ValidationError("--in requires --mcp.") }
         if keepDays > 36_500 { throw ValidationError("--keep-days must be at most 36500.") }
         if queue < 0 { throw ValidationError("--queue must be at least 0.") }
         if let unloadAfter, unloadAfter < 1 { throw ValidationError("--unload-after must be at least 1.") }
@@ -152,7 +159,8 @@ struct Serve: AsyncParsableCommand {
     }
 
     func run() async throws {
-        let configuration = try self.configuration()
+        var configuration = try self.configuration()
+        if mcp { configuration.tools = try await MCPOffer.server(ModelChoice(model: model.first), index: index) }
         if check {
             try Self.checkAddress(configuration)
             print("The settings are fine.")

@@ -8,7 +8,7 @@ extension ModelServer {
     /// All addresses.
     var routes: [Route] {
         statusRoutes + modelRoutes + chatRoutes + completionRoutes + messagesRoutes + responsesRoutes + conversationRoutes
-            + embeddingRoutes + decisionRoutes + ollamaRoutes
+            + embeddingRoutes + decisionRoutes + mcpRoutes + ollamaRoutes
     }
 
     /// Addresses that say how the server is.
