@@ -80,6 +80,8 @@ let package = Package(
                 "smollm2-135m.tagging.fmadapter",
             ],
             cSettings: [.unsafeFlags(["-O2"])]),
+        // The pages of the server's console.
+        .target(name: "ConsoleFiles", exclude: ["web"], cSettings: [.unsafeFlags(["-O2"])]),
         // The hash by which published files are recognised.
         .target(name: "SHA256", cSettings: [.unsafeFlags(["-O2"])]),
         // What tasks wait with. The decoder needs it, and the engine the decoder: the build takes half a minute less if it comes early. SwiftPM
@@ -227,7 +229,8 @@ let package = Package(
         .target(
             name: "FoundationModelsServer",
             dependencies: [
-                "CZlib", "ContextKit", "Decisions", "Embeddings", "FoundationModelsOpenAI", "TokenCounts", "Waiting", "Files",
+                "CZlib", "ConsoleFiles", "ContextKit", "Decisions", "Embeddings", "FoundationModelsOpenAI", "TokenCounts",
+                "Waiting", "Files",
                 "FoundationModels", "Grammar", "Inference", "InstalledModels", "JSON", "MCP", "ModelPrompts",
                 "ProcessSettings", "SHA256",
                 .product(name: "Hummingbird", package: "hummingbird"),
@@ -487,7 +490,7 @@ let folders = [
     "Engine": ["CKernels", "Grammar", "Inference", "InstalledModels", "ModelTools"],
     // For this package alone: what several targets have in common.
     "Support": [
-        "Waiting", "Files", "GuardrailTable", "JSON", "LanguageTable", "Learning", "ModelPrompts", "ProcessSettings",
+        "ConsoleFiles", "Waiting", "Files", "GuardrailTable", "JSON", "LanguageTable", "Learning", "ModelPrompts", "ProcessSettings",
         "ModelAdapters", "Reports", "SHA256", "TextScreening", "TextSearch", "TraceFiles",
     ],
 ]

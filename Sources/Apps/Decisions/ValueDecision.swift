@@ -104,9 +104,10 @@ extension LanguageModelSession {
         guard let last = response.transcriptEntries.last, let place = entries.lastIndex(where: { $0.id == last.id }) else {
             throw DecisionError.unknownResponse
         }
-        let schema = Content.generationSchema.json
-        let text = try ValueText(try JSONParser.parse(response.rawContent.jsonString), of: schema)
-        let fields = try await OptionReader.fields(of: text, after: Array(entries[..<place]), model: model, options)
+        guard let reader = OptionReader(model: model) else { throw DecisionError.unsupportedModel }
+        let value = try JSONParser.parse(response.rawContent.jsonString)
+        let fields = try await reader.fields(
+            of: value, schema: Content.generationSchema.json, after: Array(entries[..<place]), options)
         return ValueDecision(content: response.content, fields: fields.map { .init($0) })
     }
 }
@@ -134,21 +135,23 @@ extension LanguageModelSession {
 
 extension OptionReader {
     /// The probabilities of the fields of a value that was generated after some entries; all fields are computed together.
-    package static func fields(
-        of value: JSONValue, schema: JSONValue, after entries: [Transcript.Entry], model: some LanguageModel
+    package func fields(
+        of value: JSONValue, schema: JSONValue, after entries: [Transcript.Entry], _ options: DecisionOptions = DecisionOptions()
     ) async throws -> [ValueDecision<GeneratedContent>.Field] {
-        try await fields(of: ValueText(value, of: schema), after: entries, model: model, DecisionOptions())
-    }
-
-    fileprivate static func fields(
-        of text: ValueText, after entries: [Transcript.Entry], model: some LanguageModel, _ options: DecisionOptions
-    ) async throws -> [ValueDecision<GeneratedContent>.Field] {
-        guard let reader = OptionReader(model: model) else { throw DecisionError.unsupportedModel }
+        let text = try ValueText(value, of: schema)
         let places = text.pieces.indices.filter { if case .field = text.pieces[$0] { true } else { false } }
         let fields = text.fields
-        let reading = try await reader.read(zip(places, fields).map { text.prompt(entries, at: $0, $1) })
+        if fields.isEmpty { return [] }
+        let reading = try await read(zip(places, fields).map { text.prompt(entries, at: $0, $1) })
         let calibration = options.calibration ?? .builtIn(for: reading.fingerprint)
         return zip(fields, reading.logProbabilities).map { .init($0, $1, calibration) }
+    }
+
+    /// The places of a schema's values that have a limited number of values, with these.
+    package static func closedFields(of schema: JSONValue) -> [(pointer: String, options: [JSONValue])] {
+        ValueText.closedFields(of: schema).map { field in
+            (field.path.map { "/" + SchemaPointer.escaped($0) }.joined(), field.options)
+        }
     }
 }
 

@@ -35,6 +35,19 @@ struct ValueText {
         try add(schema, value, [], depth: 0)
     }
 
+    /// The fields of all values, whatever the rest is: without those of arrays, and of what the schema only combines.
+    static func closedFields(of schema: JSONValue) -> [Field] {
+        var text = ValueText(document: schema)
+        text.skipsOpen = true
+        try? text.add(schema, nil, [], depth: 0)
+        return text.fields
+    }
+
+    private init(document: JSONValue) { self.document = document }
+
+    /// Whether parts that can be anything are left out instead of being an error.
+    private var skipsOpen = false
+
     var fields: [Field] {
         pieces.compactMap { if case .field(let field) = $0 { field } else { nil } }
     }
@@ -112,6 +125,7 @@ struct ValueText {
     }
 
     private mutating func addOpen(_ value: JSONValue?, _ path: [String]) throws {
+        if value == nil, skipsOpen { return }
         guard let value else { throw DecisionError.openValue(pointer: path.map { "/" + SchemaPointer.escaped($0) }.joined()) }
         add(value.spacedText)
     }

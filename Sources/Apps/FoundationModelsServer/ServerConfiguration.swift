@@ -30,6 +30,15 @@ extension ModelServer {
         /// Tools that are offered at `/mcp` to clients of the Model Context Protocol; nil for none.
         public var tools: MCPServer?
 
+        // MARK: The console
+
+        /// Whether there is a console for people at `/`.
+        public var hasConsole = true
+        /// Servers whose tools people can let models use in the console. Their own approval is asked for in the page.
+        public var consoleTools: [MCPTools] = []
+        /// Answers questions from documents, in the console; nil if there are none.
+        public var documents: (@Sendable (_ question: String) async throws -> DocumentAnswer)?
+
         // MARK: Other servers
 
         /// Base addresses of servers with OpenAI's API that run the models, such as `http://10.0.0.1:8000/v1`; empty if this one does.
@@ -91,6 +100,34 @@ extension ModelServer {
 }
 
 extension ModelServer {
+    /// An answer from documents, whose text has numbers in brackets for what it cites.
+    public struct DocumentAnswer: Sendable {
+        /// A passage that the answer cites.
+        public struct Citation: Sendable {
+            /// The number in the text.
+            public var number: Int
+            /// The document.
+            public var source: String
+            /// Where in the document.
+            public var lines: String
+            /// The passage.
+            public var text: String
+
+            /// Creates a citation.
+            public init(number: Int, source: String, lines: String, text: String) {
+                (self.number, self.source, self.lines, self.text) = (number, source, lines, text)
+            }
+        }
+
+        /// The answer.
+        public var text: String
+        /// What it cites.
+        public var citations: [Citation]
+
+        /// Creates an answer.
+        public init(text: String, citations: [Citation]) { (self.text, self.citations) = (text, citations) }
+    }
+
     /// Whether a host is one of this machine's own, which no other machine reaches.
     public static func isLoopback(_ host: String) -> Bool { OriginRules.isLoopback(OriginRules.name(of: host)) }
 

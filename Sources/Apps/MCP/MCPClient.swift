@@ -52,9 +52,9 @@ final class MCPClient: Sendable {
     ///
     /// - Throws: ``MCPError``, or `CancellationError`.
     func call(_ method: String, _ params: JSONValue = .object([]), headers: [String: String] = [:]) async throws -> JSONValue {
-        try await opening.run { [self] in try await open() }
         do {
-            let result = try await transport.request(method, enveloped(params), headers: headers)
+            try await opening.run { [self] in try await open() }
+            let result = try await transport.request(method, enveloped(params), headers: headers, patience: nil)
             switch result["resultType"]?.string {
             case nil, "complete": return result
             case "input_required":
@@ -77,38 +77,41 @@ final class MCPClient: Sendable {
         return params.setting("_meta", envelope)
     }
 
+    /// How long a server has to say that it speaks the revision of 2026.
+    private static let discoveryPatience = Duration.seconds(8)
+
     /// Finds out which revision the server speaks: one that does not know `server/discover` is greeted as those of 2025 are.
     private func open() async throws {
-        state.values.withLock { $0.isModern = true }
-        do {
-            let found = try await transport.request("server/discover", enveloped(.object([])), headers: [:])
-            guard case .array(let versions)? = found["supportedVersions"], versions.contains(.string(MCPRevision.modern)) else {
-                return try await greet()
-            }
-            await transport.use(MCPRevision.modern)
-            state.values.withLock { $0.instructions = found["instructions"]?.string }
-        } catch is MCPFailure {
-            try await greet()
-        } catch MCPError.silent {
-            try await greet()
-        } catch MCPError.invalidReply {
-            try await greet()
+        do { if try await discover(patience: Self.discoveryPatience) { return } } catch is MCPFailure {} catch MCPError.silent {} catch
+            MCPError.invalidReply
+        {}
+        do { try await greet() } catch let failure as MCPFailure {
+            // A program that starts slowly has read the first question by now.
+            if failure.code == MCPFailure.unsupportedVersion("").code, try await discover(patience: nil) { return }
+            throw failure
         }
+    }
+
+    /// - Returns: whether the server speaks the revision of 2026.
+    private func discover(patience: Duration?) async throws -> Bool {
+        state.values.withLock { $0.isModern = true }
+        let found = try await transport.request("server/discover", enveloped(.object([])), headers: [:], patience: patience)
+        guard case .array(let versions)? = found["supportedVersions"], versions.contains(.string(MCPRevision.modern)) else {
+            return false
+        }
+        await transport.use(MCPRevision.modern)
+        state.values.withLock { $0.instructions = found["instructions"]?.string }
+        return true
     }
 
     private func greet() async throws {
         state.values.withLock { $0.isModern = false }
-        let result: JSONValue
-        do {
-            result = try await transport.request(
-                "initialize",
-                .object([
-                    .init("protocolVersion", .string(MCPRevision.legacy)), .init("capabilities", .object([])),
-                    .init("clientInfo", Self.clientInfo),
-                ]), headers: [:])
-        } catch let failure as MCPFailure {
-            throw MCPError.refused(server: name, code: failure.code, message: failure.message)
-        }
+        let result = try await transport.request(
+            "initialize",
+            .object([
+                .init("protocolVersion", .string(MCPRevision.legacy)), .init("capabilities", .object([])),
+                .init("clientInfo", Self.clientInfo),
+            ]), headers: [:], patience: nil)
         guard let version = result["protocolVersion"]?.string, MCPRevision.legacyVersions.contains(version) else {
             throw MCPError.invalidReply(
                 server: name, reason: "it speaks the version \(result["protocolVersion"]?.string ?? "–"), which is not known")

@@ -10,6 +10,8 @@ public enum MCPError: Error, LocalizedError, Equatable {
     case refused(server: String, code: Int, message: String)
     /// The server sent something that is not part of the protocol.
     case invalidReply(server: String, reason: String)
+    /// The tool says that it has failed.
+    case failed(tool: String, reason: String)
     /// The tool is no longer the one that the session was given: its description or its parameters have changed.
     case toolChanged(tool: String)
     /// The user, or the program, does not allow the call.
@@ -24,6 +26,7 @@ public enum MCPError: Error, LocalizedError, Equatable {
         case .refused(let server, let code, let message):
             "The tool server “\(server)” refused the request (\(code)): \(message)"
         case .invalidReply(let server, let reason): "The tool server “\(server)” sent an unusable reply: \(reason)"
+        case .failed(let tool, let reason): "The tool “\(tool)” failed: \(reason)"
         case .toolChanged(let tool):
             "The tool “\(tool)” was changed by its server since the session began. It was not called."
         case .denied(let tool): "The call of “\(tool)” was not allowed."
@@ -37,7 +40,7 @@ public enum MCPError: Error, LocalizedError, Equatable {
         case .ended, .silent: "Run the server's command in a terminal to see what it says."
         case .refused, .invalidReply, .unsupportedRequest: "Look for a newer version of the server."
         case .toolChanged: "Begin a new session, after a look at the tool's description."
-        case .denied: nil
+        case .denied, .failed: nil
         }
     }
 }

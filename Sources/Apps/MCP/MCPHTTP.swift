@@ -39,7 +39,9 @@ actor MCPHTTP: MCPTransport {
         }
     }
 
-    func request(_ method: String, _ params: JSONValue, headers own: [String: String]) async throws -> JSONValue {
+    func request(
+        _ method: String, _ params: JSONValue, headers own: [String: String], patience: Duration?
+    ) async throws -> JSONValue {
         lastID += 1
         let id = lastID
         var own = own
@@ -48,7 +50,7 @@ actor MCPHTTP: MCPTransport {
             if let name = params["name"]?.string ?? params["uri"]?.string { own["Mcp-Name"] = Self.headerValue(name) }
         }
         do {
-            let response = try await post(.request(id: .int(id), method: method, params: params), own, method)
+            let response = try await post(.request(id: .int(id), method: method, params: params), own, method, patience)
             if let made = response.headers.first(name: "Mcp-Session-Id") { session = made }
             return try await answer(to: id, method, response)
         } catch let error as CancellationError {
@@ -70,7 +72,9 @@ actor MCPHTTP: MCPTransport {
         return request
     }
 
-    private func post(_ message: MCPMessage, _ own: [String: String], _ method: String) async throws -> HTTPClientResponse {
+    private func post(
+        _ message: MCPMessage, _ own: [String: String], _ method: String, _ patience: Duration? = nil
+    ) async throws -> HTTPClientResponse {
         var request = base()
         request.method = .POST
         request.headers.replaceOrAdd(name: "Content-Type", value: "application/json")
@@ -80,7 +84,7 @@ actor MCPHTTP: MCPTransport {
         for (name, value) in own { request.headers.replaceOrAdd(name: name, value: value) }
         request.body = .bytes(ByteBuffer(bytes: message.json.bytes))
         do {
-            return try await HTTPClient.shared.execute(request, deadline: .now() + .nanoseconds(peer.patience.nanoseconds))
+            return try await HTTPClient.shared.execute(request, deadline: .now() + .nanoseconds((patience ?? peer.patience).nanoseconds))
         } catch {
             try Task.checkCancellation()
             if (error as? HTTPClientError) == .deadlineExceeded { throw MCPError.silent(server: peer.name, method: method) }

@@ -67,22 +67,25 @@ actor MCPProcess: MCPTransport {
         send(.notification(method: method, params: params))
     }
 
-    func request(_ method: String, _ params: JSONValue, headers: [String: String]) async throws -> JSONValue {
+    func request(
+        _ method: String, _ params: JSONValue, headers: [String: String], patience: Duration?
+    ) async throws -> JSONValue {
+        let patience = patience ?? peer.patience
         if let end { throw end }
         try Task.checkCancellation()
         lastID += 1
         let id = lastID
-        let ticker = Task { [weak self, peer] in
+        let ticker = Task { [weak self] in
             // Progress moves the deadline.
             while !Task.isCancelled {
-                try? await Task.sleep(for: min(peer.patience, .seconds(1)))
+                try? await Task.sleep(for: min(patience, .seconds(1)))
                 await self?.expire(id)
             }
         }
         defer { ticker.cancel() }
         return try await withTaskCancellationHandler {
             try await withCheckedThrowingContinuation { continuation in
-                waiting[id] = Waiting(method: method, continuation: continuation, deadline: .now + peer.patience)
+                waiting[id] = Waiting(method: method, continuation: continuation, deadline: .now + patience)
                 if Task.isCancelled { return fail(id, CancellationError(), tells: false) }
                 send(.request(id: .int(id), method: method, params: Self.withToken(params, id)))
             }

@@ -56,6 +56,8 @@ public final class MCPTools: Sendable {
         public var tools: Set<String>?
         /// How long the server may be silent during a request.
         public var patience: Duration
+        /// Whether a call that fails ends the request of its session. By default the model reads why it failed, and goes on.
+        public var throwsErrors = false
 
         /// Creates options.
         public init(
@@ -150,6 +152,16 @@ public final class MCPTools: Sendable {
         tools = definitions.map { MCPTool(definition: $0, client: client, options: options) }
     }
 
+    /// Calls a tool, without asking for approval.
+    ///
+    /// - Returns: its output, cut as outputs are, and whether the call failed; nil if there is no tool of this name.
+    package func call(_ name: String, _ arguments: GeneratedContent) async throws -> (text: String, isError: Bool)? {
+        guard let tool = tools.first(where: { $0.name == name }) as? MCPTool else { return nil }
+        do { return (try await tool.output(of: arguments), false) } catch let error as MCPError {
+            return (error.localizedDescription, true)
+        }
+    }
+
     /// Ends the connection, and the server's program if there is one. Calls that follow fail.
     public func close() async { await client.close() }
 
@@ -199,14 +211,20 @@ private struct MCPTool: Tool {
     var parameters: GenerationSchema { GenerationSchema(checked: definition.json["inputSchema"] ?? .object([])) }
 
     func call(arguments: GeneratedContent) async throws -> String {
+        do { return try await output(of: arguments) } catch let error as MCPError where !options.throwsErrors {
+            return error.localizedDescription
+        }
+    }
+
+    fileprivate func output(of arguments: GeneratedContent) async throws -> String {
         try await approve(arguments)
         try await checkUnchanged()
         let json = try JSONParser.parse(arguments.jsonString)
         let params = JSONValue.object([.init("name", .string(name)), .init("arguments", json)])
         let result = try await client.call("tools/call", params, headers: headers(json))
         let text = try MCPOutput(result, server: client.name).text(maximum: options.maximumOutput)
-        // The model reads why a call failed, and can make another one.
-        return result["isError"] == .bool(true) ? "The tool failed: " + text : text
+        if result["isError"] == .bool(true) { throw MCPError.failed(tool: name, reason: text) }
+        return text
     }
 
     private func approve(_ arguments: GeneratedContent) async throws {

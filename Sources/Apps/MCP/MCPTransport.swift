@@ -4,9 +4,11 @@ internal import JSON
 protocol MCPTransport: Sendable {
     /// Sends a request and waits for its answer. If the task is cancelled, the server is told.
     ///
-    /// - Parameter headers: of HTTP, for servers that route by them.
+    /// - Parameters:
+    ///   - headers: of HTTP, for servers that route by them.
+    ///   - patience: the longest time until the answer; nil for the server's.
     /// - Throws: ``MCPFailure`` for an error of the server, ``MCPError``, or `CancellationError`.
-    func request(_ method: String, _ params: JSONValue, headers: [String: String]) async throws -> JSONValue
+    func request(_ method: String, _ params: JSONValue, headers: [String: String], patience: Duration?) async throws -> JSONValue
     /// Sends a message that has no answer.
     func notify(_ method: String, _ params: JSONValue) async throws
     /// From now on the server is spoken to in a revision.

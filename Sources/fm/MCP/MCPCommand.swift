@@ -52,6 +52,7 @@ struct MCPCommand: AsyncParsableCommand {
 
         @Argument(help: "The command that starts the server, or its address.") var server: String
         @OptionGroup var modelFlags: ModelFlags
+        @Option(help: ArgumentHelp("How long the server may be silent.", valueName: "seconds")) var patience = 60
         @Flag(help: "Write JSON.") var json = false
 
         private struct Line: Encodable {
@@ -64,7 +65,7 @@ struct MCPCommand: AsyncParsableCommand {
 
         func run() async throws {
             var flags = try MCPFlags.parse([])
-            flags.mcp = [server]
+            (flags.mcp, flags.mcpPatience) = ([server], patience)
             let tools = try await flags.connect(ask: nil)
             let choice = try modelFlags.choice()
             let model = FileManager.default.fileExists(atPath: choice.path) ? choice.systemModel() : nil
@@ -97,15 +98,18 @@ struct MCPCommand: AsyncParsableCommand {
         @Argument(help: "The command that starts the server, or its address.") var server: String
         @Argument(help: "The tool.") var tool: String
         @Argument(help: "The arguments, a JSON object.") var arguments = "{}"
+        @Option(help: ArgumentHelp("How long the server may be silent.", valueName: "seconds")) var patience = 60
 
         func run() async throws {
             var flags = try MCPFlags.parse([])
-            (flags.mcp, flags.allowTools, flags.maximumOutput) = ([server], true, Int.max)
+            flags.mcp = [server]
+            var options = MCPTools.Options(approval: .all, maximumOutput: .max, patience: .seconds(patience))
+            options.throwsErrors = true
             let content: GeneratedContent
             do { content = try GeneratedContent(json: arguments) } catch {
                 throw CommandFailure("The arguments are not JSON: \(error.localizedDescription)", code: .wrongUsage)
             }
-            let servers = try await flags.connect(ask: nil)
+            let servers = try await flags.connect(options)
             guard let found = servers.flatMap(\.tools).first(where: { $0.name == tool }) else {
                 let names = servers.flatMap(\.tools).map(\.name).joined(separator: ", ")
                 throw CommandFailure("The server has no tool “\(tool)”. It has: \(names).", code: .wrongUsage)

@@ -21,11 +21,15 @@ struct MCPFlags: ParsableArguments {
     @Option(help: ArgumentHelp("Use only these tools, with commas between them: each costs tokens.", valueName: "names"))
     var mcpTools: String?
 
+    @Option(help: ArgumentHelp("How long a server may be silent during a call.", valueName: "seconds"))
+    var mcpPatience = 60
+
     @Flag(help: "Call tools without asking, also those that change something.")
     var allowTools = false
 
-    /// The most characters of an output; not for people to set.
-    var maximumOutput = MCPTools.Options().maximumOutput
+    func validate() throws {
+        if mcpPatience < 1 { throw ValidationError("--mcp-patience must be at least 1.") }
+    }
 
     /// A server as the flags name it.
     private enum Server {
@@ -38,8 +42,13 @@ struct MCPFlags: ParsableArguments {
     /// - Parameter ask: whether a call is allowed that may change something; nil to refuse it.
     /// - Throws: ``CommandFailure`` if one of them cannot be used.
     func connect(ask: (@Sendable (MCPTools.Call) async -> Bool)?) async throws -> [MCPTools] {
-        var options = MCPTools.Options(maximumOutput: maximumOutput)
+        var options = MCPTools.Options(patience: .seconds(mcpPatience))
         options.approval = allowTools ? .all : ask.map { .ask($0) } ?? .readOnly
+        return try await connect(options)
+    }
+
+    func connect(_ options: MCPTools.Options) async throws -> [MCPTools] {
+        var options = options
         options.tools = mcpTools.map { Set($0.split(separator: ",").map { $0.trimmingCharacters(in: .whitespaces) }) }
         var connected: [MCPTools] = []
         for server in try servers() {

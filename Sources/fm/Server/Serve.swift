@@ -57,10 +57,17 @@ struct Serve: AsyncParsableCommand {
     var guardrails = false
 
     @Flag(help: "Offer tools at /mcp to clients of the Model Context Protocol, as “fm mcp” does.")
-    var mcp = false
+    var offerTools = false
 
-    @Option(name: .customLong("in"), help: ArgumentHelp("With --mcp, offer search and ask in this index.", valueName: "index"))
+    @Option(
+        name: .customLong("in"),
+        help: ArgumentHelp("An index of documents, for questions in the console and with --offer-tools.", valueName: "index"))
     var index: String?
+
+    @Flag(inversion: .prefixedNo, help: "Show a console for people at the address of the server.")
+    var console = true
+
+    @OptionGroup(title: "Tools for models in the console") var mcpFlags: MCPFlags
 
     // MARK: Other servers
 
@@ -144,7 +151,6 @@ struct Serve: AsyncParsableCommand {
         for url in upstream where URL(string: url)?.host == nil || !url.hasPrefix("http") {
             throw ValidationError("--upstream \(url): an address such as http://10.0.0.1:8000/v1 is expected.")
         }
-        if index != nil, !mcp { throw ValidationError("--in requires --mcp.") }
         if keepDays > 36_500 { throw ValidationError("--keep-days must be at most 36500.") }
         if queue < 0 { throw ValidationError("--queue must be at least 0.") }
         if let unloadAfter, unloadAfter < 1 { throw ValidationError("--unload-after must be at least 1.") }
@@ -160,7 +166,11 @@ struct Serve: AsyncParsableCommand {
 
     func run() async throws {
         var configuration = try self.configuration()
-        if mcp { configuration.tools = try await MCPOffer.server(ModelChoice(model: model.first), index: index) }
+        configuration.hasConsole = console
+        if offerTools { configuration.tools = try await MCPOffer.server(ModelChoice(model: model.first), index: index) }
+        // People approve calls in the page.
+        configuration.consoleTools = try await mcpFlags.connect(ask: nil)
+        if let index { configuration.documents = try await DocumentAnswers.answer(from: index, ModelChoice(model: model.first)) }
         if check {
             try Self.checkAddress(configuration)
             print("The settings are fine.")
@@ -203,7 +213,7 @@ struct Serve: AsyncParsableCommand {
 
         func run() async throws {
             try await server.run { address in
-                Message.say("fm: Serving at \(address) (Ctrl-C ends it). For clients of OpenAI's API: \(address)/v1")
+                Message.say("fm: Serving at \(address) (Ctrl-C ends it): open it in a browser, or give clients of OpenAI's API \(address)/v1")
             }
         }
     }

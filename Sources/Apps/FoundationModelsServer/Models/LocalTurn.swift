@@ -210,7 +210,7 @@ struct LocalTurn: ServedTurn {
 // MARK: - The prompt
 
 extension LocalTurn {
-    private static func definitions(
+    static func definitions(
         _ tools: [ToolUse.Tool], _ checks: SchemaChecks
     ) async throws -> [Transcript.ToolDefinition] {
         var definitions: [Transcript.ToolDefinition] = []
@@ -251,12 +251,7 @@ extension LocalTurn {
             if tokens.isEmpty { throw RequestError.invalid(request.inputName, "“\(request.inputName)” is empty.") }
             return Written(tokens: tokens)
         case .chat(let chat):
-            var messages = chat.messages
-            if chat.describesFormat, case .schema(let schema, _)? = request.format,
-                let place = messages.lastIndex(where: { $0.role == .user })
-            {
-                messages[place].content += "\n\n" + SchemaDescription.request(for: schema)
-            }
+            let messages = described(chat, request.format).messages
             let renderer = TranscriptRenderer(local, model)
             let tools = definitions.map { ChatTool($0) }
             @Sendable func prompt(_ entries: [Transcript.Entry]) -> ChatPrompt {
@@ -289,7 +284,7 @@ extension LocalTurn {
     }
 
     /// The tokens that are kept free for the answer where the conversation is made to fit.
-    private static func reserve(_ request: TurnRequest, _ contextSize: Int) -> Int {
+    static func reserve(_ request: TurnRequest, _ contextSize: Int) -> Int {
         max(1, min(request.maximumTokens ?? 512, 512, contextSize / 4))
     }
 

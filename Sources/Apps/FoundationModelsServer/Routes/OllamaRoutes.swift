@@ -30,7 +30,12 @@ extension ModelServer {
                     try await ollamaVectors(try await exchange.body(), exchange),
                     stall: .seconds(configuration.idleConnectionSeconds))
             },
-            Route(method: .get, paths: ["/"], name: "/", style: .ollama, isPublic: true) { _ in
+            Route(method: .get, paths: ["/"], name: "/", style: .ollama, isPublic: true) { [self] exchange in
+                if configuration.hasConsole, exchange.request.headers[.accept]?.contains("text/html") == true,
+                    let page = ConsolePages.response("index.html", to: exchange.request)
+                {
+                    return page
+                }
                 var headers = HTTPFields()
                 headers[.contentType] = "text/plain; charset=utf-8"
                 // What clients look for before they ask for more.

@@ -8,7 +8,7 @@ extension ModelServer {
     /// All addresses.
     var routes: [Route] {
         statusRoutes + modelRoutes + chatRoutes + completionRoutes + messagesRoutes + responsesRoutes + conversationRoutes
-            + embeddingRoutes + decisionRoutes + mcpRoutes + ollamaRoutes
+            + embeddingRoutes + decisionRoutes + mcpRoutes + consoleRoutes + ollamaRoutes
     }
 
     /// Addresses that say how the server is.

@@ -24,6 +24,13 @@ final class PostgreSQLStateStore: StateStore {
         ALTER TABLE response ADD COLUMN lease bigint NOT NULL DEFAULT 0;
         CREATE INDEX response_previous ON response (previous);
         """
+    private static let console = """
+        CREATE TABLE console (
+            id text NOT NULL, owner text NOT NULL, title bytea NOT NULL, found bytea NOT NULL, tree bytea NOT NULL,
+            messages bigint NOT NULL, created bigint NOT NULL, updated bigint NOT NULL, revision bigint NOT NULL,
+            PRIMARY KEY (owner, id));
+        CREATE INDEX console_updated ON console (owner, updated);
+        """
     private static let now = "extract(epoch FROM now())::bigint"
 
     /// - Parameter settings: as libpq documents.
@@ -32,7 +39,7 @@ final class PostgreSQLStateStore: StateStore {
         do {
             server = try PostgreSQLServer(
                 settings, schema: "fm_server", kind: "server", isReadOnly: false, usesVectors: false, statementTimeout: "30s",
-                migrations: [Self.tables, Self.leases])
+                migrations: [Self.tables, Self.leases, Self.console])
         } catch let error as PostgreSQLError { throw Unusable(errorDescription: error.reason) }
     }
 
@@ -185,6 +192,73 @@ final class PostgreSQLStateStore: StateStore {
         return try await server.background(.write) { connection in
             try connection.query("DELETE FROM item WHERE conversation = $1 AND id = $2", [.text(conversation), .text(id)]).changed
                 > 0
+        }
+    }
+
+    // MARK: - The console
+
+    func save(_ conversation: ConsoleConversation, expected: Int?) async throws -> Int {
+        try await server.background(.write) { connection in
+            let rows = try connection.query(
+                "SELECT revision FROM console WHERE owner = $1 AND id = $2 FOR UPDATE",
+                [.text(conversation.owner), .text(conversation.id)])
+            let known = rows.count > 0 ? Int(rows.integer(0, 0) ?? 0) : nil
+            if let known, known != expected { throw StateConflict() }
+            let revision = (known ?? 0) + 1
+            _ = try connection.query(
+                """
+                INSERT INTO console (id, owner, title, found, tree, messages, created, updated, revision)
+                VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)
+                ON CONFLICT (owner, id) DO UPDATE SET title = excluded.title, found = excluded.found, tree = excluded.tree,
+                    messages = excluded.messages, updated = excluded.updated, revision = excluded.revision
+                """,
+                [
+                    .text(conversation.id), .text(conversation.owner), .bytes(Data(conversation.title.utf8)),
+                    .bytes(Data(conversation.found.utf8)), Self.data(conversation.tree), .integer(Int64(conversation.messages)),
+                    .integer(Int64(conversation.created)), .integer(Int64(conversation.updated)), .integer(Int64(revision)),
+                ])
+            return revision
+        }
+    }
+
+    private static func string(_ rows: PostgreSQLRows, _ row: Int, _ column: Int) throws -> String {
+        String(decoding: try rows.bytes(row, column) ?? Data(), as: UTF8.self)
+    }
+
+    func consoleConversation(_ id: String, owner: String) async throws -> ConsoleConversation? {
+        if id.utf8.contains(0) { return nil }
+        return try await server.background(.read) { connection in
+            let rows = try connection.query(
+                "SELECT title, tree, messages, created, updated, revision FROM console WHERE owner = $1 AND id = $2",
+                [.text(owner), .text(id)])
+            guard rows.count > 0 else { return nil }
+            return ConsoleConversation(
+                id: id, owner: owner, title: try Self.string(rows, 0, 0), text: "", tree: try Self.value(rows, 0, 1),
+                messages: Int(rows.integer(0, 2) ?? 0), created: Int(rows.integer(0, 3) ?? 0),
+                updated: Int(rows.integer(0, 4) ?? 0), revision: Int(rows.integer(0, 5) ?? 0))
+        }
+    }
+
+    func consoleConversations(owner: String, containing words: [String]) async throws -> [ConsoleConversation.Summary] {
+        try await server.background(.read) { connection in
+            let conditions = words.indices.map { "AND position($\($0 + 2) IN found) > 0" }.joined(separator: " ")
+            let rows = try connection.query(
+                """
+                SELECT id, title, messages, created, updated FROM console WHERE owner = $1 \(conditions)
+                ORDER BY updated DESC, id LIMIT \(Self.maximumListed)
+                """, [.text(owner)] + words.map { .bytes(Data($0.utf8)) })
+            return try (0..<rows.count).map { row in
+                .init(
+                    id: rows.text(row, 0) ?? "", title: try Self.string(rows, row, 1), created: Int(rows.integer(row, 3) ?? 0),
+                    updated: Int(rows.integer(row, 4) ?? 0), messages: Int(rows.integer(row, 2) ?? 0))
+            }
+        }
+    }
+
+    func deleteConsoleConversation(_ id: String, owner: String) async throws -> Bool {
+        if id.utf8.contains(0) { return false }
+        return try await server.background(.write) { connection in
+            try connection.query("DELETE FROM console WHERE owner = $1 AND id = $2", [.text(owner), .text(id)]).changed > 0
         }
     }
 }

@@ -44,6 +44,16 @@ final class SQLiteStateStore: StateStore {
                     CREATE INDEX response_previous ON response (previous);
                     """)
         }
+        migrator.registerMigration("3") { database in
+            try database.execute(
+                sql: """
+                    CREATE TABLE console (
+                        id TEXT NOT NULL, owner TEXT NOT NULL, title TEXT NOT NULL, found TEXT NOT NULL, tree BLOB NOT NULL,
+                        messages INTEGER NOT NULL, created INTEGER NOT NULL, updated INTEGER NOT NULL, revision INTEGER NOT NULL,
+                        PRIMARY KEY (owner, id));
+                    CREATE INDEX console_updated ON console (owner, updated);
+                    """)
+        }
         try migrator.migrate(database)
     }
 
@@ -178,6 +188,66 @@ final class SQLiteStateStore: StateStore {
     func deleteItem(_ id: String, of conversation: String) async throws -> Bool {
         try await database.write { database in
             try database.execute(sql: "DELETE FROM item WHERE conversation = ? AND id = ?", arguments: [conversation, id])
+            return database.changesCount > 0
+        }
+    }
+
+    // MARK: - The console
+
+    func save(_ conversation: ConsoleConversation, expected: Int?) async throws -> Int {
+        try await database.write { database in
+            let known = try Int.fetchOne(
+                database, sql: "SELECT revision FROM console WHERE owner = ? AND id = ?",
+                arguments: [conversation.owner, conversation.id])
+            // A conversation that is gone is written again: the page has all of it.
+            if let known, known != expected { throw StateConflict() }
+            let revision = (known ?? 0) + 1
+            try database.execute(
+                sql: """
+                    INSERT INTO console (id, owner, title, found, tree, messages, created, updated, revision)
+                    VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
+                    ON CONFLICT (owner, id) DO UPDATE SET title = excluded.title, found = excluded.found, tree = excluded.tree,
+                        messages = excluded.messages, updated = excluded.updated, revision = excluded.revision
+                    """,
+                arguments: [
+                    conversation.id, conversation.owner, conversation.title, conversation.found, Self.data(conversation.tree),
+                    conversation.messages, conversation.created, conversation.updated, revision,
+                ])
+            return revision
+        }
+    }
+
+    func consoleConversation(_ id: String, owner: String) async throws -> ConsoleConversation? {
+        try await database.read { database in
+            let row = try Row.fetchOne(
+                database, sql: "SELECT title, tree, messages, created, updated, revision FROM console WHERE owner = ? AND id = ?",
+                arguments: [owner, id])
+            return try row.map { row in
+                ConsoleConversation(
+                    id: id, owner: owner, title: row["title"], text: "", tree: try Self.value(row["tree"]),
+                    messages: row["messages"], created: row["created"], updated: row["updated"], revision: row["revision"])
+            }
+        }
+    }
+
+    func consoleConversations(owner: String, containing words: [String]) async throws -> [ConsoleConversation.Summary] {
+        try await database.read { database in
+            let conditions = words.map { _ in "AND instr(found, ?) > 0" }.joined(separator: " ")
+            let rows = try Row.fetchAll(
+                database,
+                sql: """
+                    SELECT id, title, messages, created, updated FROM console WHERE owner = ? \(conditions)
+                    ORDER BY updated DESC, rowid DESC LIMIT \(Self.maximumListed)
+                    """, arguments: StatementArguments([owner] + words))
+            return rows.map {
+                .init(id: $0["id"], title: $0["title"], created: $0["created"], updated: $0["updated"], messages: $0["messages"])
+            }
+        }
+    }
+
+    func deleteConsoleConversation(_ id: String, owner: String) async throws -> Bool {
+        try await database.write { database in
+            try database.execute(sql: "DELETE FROM console WHERE owner = ? AND id = ?", arguments: [owner, id])
             return database.changesCount > 0
         }
     }

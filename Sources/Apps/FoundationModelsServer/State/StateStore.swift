@@ -31,6 +31,24 @@ protocol StateStore: Sendable {
     /// - Throws: ``StateConflict`` if somebody else has added items meanwhile.
     func append(_ items: [StoredItem], to conversation: String, expected: Int?) async throws
     func deleteItem(_ id: String, of conversation: String) async throws -> Bool
+
+    /// Writes a conversation of the console.
+    ///
+    /// - Parameter expected: the revision that it has, if it is there; nil if it is not known to be.
+    /// - Returns: the new revision.
+    /// - Throws: ``StateConflict`` if another page has written it meanwhile.
+    func save(_ conversation: ConsoleConversation, expected: Int?) async throws -> Int
+    func consoleConversation(_ id: String, owner: String) async throws -> ConsoleConversation?
+    /// Those of a client, the newest first.
+    ///
+    /// - Parameter words: texts that the title or the messages contain, whatever the case.
+    func consoleConversations(owner: String, containing words: [String]) async throws -> [ConsoleConversation.Summary]
+    func deleteConsoleConversation(_ id: String, owner: String) async throws -> Bool
+}
+
+extension StateStore {
+    /// The most conversations of a list.
+    static var maximumListed: Int { 500 }
 }
 
 /// Another request has continued the same conversation.

@@ -41,6 +41,11 @@ extension LoadedModel {
         return scoring.scores
     }
 
+    /// The number of leading tokens whose keys and values are in memory, for a request in a sequence like this one.
+    package nonisolated func cachedTokens(of tokens: [TokenID], like sequence: SequenceState) -> Int {
+        memory.knownPrefix(of: ModelInput(tokens).rows, model: contents) { $0.isCompatible(with: sequence.cache) }
+    }
+
     /// Runs the work of a sequence to its end.
     nonisolated func run(_ work: any SequenceWork, in sequence: SequenceState) async throws {
         let events = TurnEvents()

@@ -362,6 +362,16 @@ final class PoolMemory: Sendable {
         }
     }
 
+    /// The number of leading rows that an idle sequence of the model has, so that they would not be computed again.
+    func knownPrefix(of rows: InputRows, model: UInt64, where isUsable: (any SequenceMemory) -> Bool) -> Int {
+        state.withLock { state in
+            state.value.caches.values.reduce(0) { best, cache in
+                guard cache.model == model, cache.isShared, cache.user == nil, isUsable(cache.memory) else { return best }
+                return max(best, cache.memory.reusablePrefix(of: rows))
+            }
+        }
+    }
+
     /// Calls `body` with the memory that has the longest prefix of `rows`, and its length. Nobody changes the memory meanwhile.
     ///
     /// - Parameter user: the engine of the model, on whose executor this is called.
