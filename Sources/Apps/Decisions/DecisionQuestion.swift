@@ -62,7 +62,10 @@ public struct DecisionQuestion: Sendable, Hashable {
         var seen: Set<String> = []
         for option in options {
             let name = option.name.trimmingCharacters(in: .whitespacesAndNewlines)
-            if name.isEmpty || option.name.unicodeScalars.contains(where: { $0.properties.generalCategory == .control }) {
+            let hasControls = option.name.unicodeScalars.contains { scalar in
+                scalar.properties.generalCategory == .control && scalar != "\n" && scalar != "\t"
+            }
+            if name.isEmpty || hasControls {
                 throw DecisionError.unusableOption(question: text, option: option.name)
             }
             guard seen.insert(name.lowercased()).inserted else {
@@ -102,7 +105,7 @@ public enum DecisionError: Error, LocalizedError, Equatable {
     case unsupportedModel
     case noOptions(question: String)
     case tooManyOptions(question: String, count: Int)
-    /// An option is blank, or contains control characters.
+    /// An option is blank, or contains control characters other than line ends and tabulators.
     case unusableOption(question: String, option: String)
     /// Two options are the same but for white space and capital letters.
     case equalOptions(question: String, option: String)

@@ -130,7 +130,7 @@ struct AskedDecision {
         }
     }
 
-    /// Longer options are not read as answers but by their letters.
+    /// Longer options, and those of several lines, are not read as answers but by their letters.
     private static let longestName = 48
     private static let letters = (UInt8(ascii: "A")...UInt8(ascii: "Z")).map { String(UnicodeScalar($0)) }
 
@@ -141,7 +141,8 @@ struct AskedDecision {
             return (DecisionPrompts.trueOrFalse(question.text, yes: yes, no: no), ["true", "false"], .none)
         }
         let options = order.map { question.options[$0] }.map { DecisionPrompts.Option($0.name, $0.description) }
-        guard options.count <= Self.letters.count, options.contains(where: { $0.name.count > Self.longestName }) else {
+        let isLong = options.contains { $0.name.count > Self.longestName || $0.name.contains(where: \.isNewline) }
+        guard isLong, options.count <= Self.letters.count else {
             return (DecisionPrompts.named(question.text, options), options.map(\.name), .endOfTurn)
         }
         let letters = Array(Self.letters.prefix(options.count))
