@@ -251,7 +251,8 @@ let package = Package(
                 "FoundationModelsServer", "FoundationModelsInstallation", "ProcessSettings", "Reports",
                 .product(name: "Subprocess", package: "swift-subprocess"),
                 "Waiting", "ContextKit", "Decisions", "Embeddings", "EvaluationCore", "Files", "FoundationModels",
-                "FoundationModelsGGUF", "FoundationModelsTraining", "Grammar", "Inference", "JSON", "InstalledModels", "MCP", "ModelPrompts",
+                "FoundationModelsGGUF", "FoundationModelsTraining", "Grammar", "Inference", "JSON", "InstalledModels", "MCP",
+                "ModelPrompts",
                 "ModelTools", "Retrieval", "Safety", "TextClassification", "TextSearch",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
                 .product(name: "Logging", package: "swift-log"), .product(name: "Metrics", package: "swift-metrics"),
@@ -453,6 +454,9 @@ package.targets += [
     ("ConversationMemory", ["ContextKit"]),
     ("DocumentAnswers", ["Retrieval"]),
     ("SafeChat", ["FoundationModels", "Safety"]),
+    ("TerminalUI", ["ContextKit", "FoundationModels"]),
+    ("TicketRouting", ["Decisions", "FoundationModels"]),
+    ("ToolServer", ["FoundationModels", "MCP"]),
     ("ServerClient", ["FoundationModels", "FoundationModelsOpenAI"]),
     ("TrainAdapter", ["FoundationModels", "FoundationModelsGGUF", "FoundationModelsTraining"]),
 ].map { name, modules in
@@ -490,7 +494,8 @@ let folders = [
     "Engine": ["CKernels", "Grammar", "Inference", "InstalledModels", "ModelTools"],
     // For this package alone: what several targets have in common.
     "Support": [
-        "ConsoleFiles", "Waiting", "Files", "GuardrailTable", "JSON", "LanguageTable", "Learning", "ModelPrompts", "ProcessSettings",
+        "ConsoleFiles", "Waiting", "Files", "GuardrailTable", "JSON", "LanguageTable", "Learning", "ModelPrompts",
+        "ProcessSettings",
         "ModelAdapters", "Reports", "SHA256", "TextScreening", "TextSearch", "TraceFiles",
     ],
 ]

@@ -82,9 +82,8 @@ final class MCPClient: Sendable {
 
     /// Finds out which revision the server speaks: one that does not know `server/discover` is greeted as those of 2025 are.
     private func open() async throws {
-        do { if try await discover(patience: Self.discoveryPatience) { return } } catch is MCPFailure {} catch MCPError.silent {} catch
-            MCPError.invalidReply
-        {}
+        do { if try await discover(patience: Self.discoveryPatience) { return } } catch is MCPFailure {} catch MCPError.silent {
+        } catch MCPError.invalidReply {}
         do { try await greet() } catch let failure as MCPFailure {
             // A program that starts slowly has read the first question by now.
             if failure.code == MCPFailure.unsupportedVersion("").code, try await discover(patience: nil) { return }

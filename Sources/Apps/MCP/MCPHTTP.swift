@@ -84,7 +84,8 @@ actor MCPHTTP: MCPTransport {
         for (name, value) in own { request.headers.replaceOrAdd(name: name, value: value) }
         request.body = .bytes(ByteBuffer(bytes: message.json.bytes))
         do {
-            return try await HTTPClient.shared.execute(request, deadline: .now() + .nanoseconds((patience ?? peer.patience).nanoseconds))
+            return try await HTTPClient.shared.execute(
+                request, deadline: .now() + .nanoseconds((patience ?? peer.patience).nanoseconds))
         } catch {
             try Task.checkCancellation()
             if (error as? HTTPClientError) == .deadlineExceeded { throw MCPError.silent(server: peer.name, method: method) }

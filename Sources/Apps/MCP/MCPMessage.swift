@@ -105,7 +105,9 @@ extension JSONValue {
     /// The object with a member replaced or added.
     func setting(_ name: String, _ value: JSONValue) -> JSONValue {
         guard case .object(var members) = self else { return .object([.init(name, value)]) }
-        if let place = members.firstIndex(where: { $0.name == name }) { members[place].value = value } else {
+        if let place = members.firstIndex(where: { $0.name == name }) {
+            members[place].value = value
+        } else {
             members.append(.init(name, value))
         }
         return .object(members)

@@ -93,7 +93,9 @@ final class MCPSession: Sendable {
             return isModern
         }
         if isModern {
-            if method == "initialize" { return send(.failure(id: id, .unsupportedVersion(params["protocolVersion"]?.string ?? ""))) }
+            if method == "initialize" {
+                return send(.failure(id: id, .unsupportedVersion(params["protocolVersion"]?.string ?? "")))
+            }
             if let failure = MCPServer.failure(ofEnvelope: params) { return send(.failure(id: id, failure)) }
         }
         let isFull = state.withLock { $0.calls.count >= Self.maximumCalls }
@@ -185,7 +187,8 @@ extension MCPServer {
             return mismatch("MCP-Protocol-Version")
         }
         if header("Mcp-Method") != method { return mismatch("Mcp-Method") }
-        let named = ["tools/call", "prompts/get"].contains(method) ? params["name"] : method == "resources/read" ? params["uri"] : nil
+        let named =
+            ["tools/call", "prompts/get"].contains(method) ? params["name"] : method == "resources/read" ? params["uri"] : nil
         if let name = named?.string, header("Mcp-Name").flatMap(decoded) != name { return mismatch("Mcp-Name") }
         return nil
     }

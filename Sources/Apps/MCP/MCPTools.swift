@@ -177,9 +177,12 @@ extension MCPTools.Definition {
     /// - Throws: ``MCPTools/Problem`` if the tool cannot be used, or `CancellationError`.
     init(_ json: JSONValue) async throws {
         guard let name = json["name"]?.string else { throw MCPTools.Problem(reason: "it has no name") }
-        let isName = (1...128).contains(name.utf8.count) && name.utf8.allSatisfy { byte in
-            JSONText.isAlphanumeric(byte) || byte == UInt8(ascii: "_") || byte == UInt8(ascii: "-") || byte == UInt8(ascii: ".")
-        }
+        let isName =
+            (1...128).contains(name.utf8.count)
+            && name.utf8.allSatisfy { byte in
+                JSONText.isAlphanumeric(byte) || byte == UInt8(ascii: "_") || byte == UInt8(ascii: "-")
+                    || byte == UInt8(ascii: ".")
+            }
         guard isName else { throw MCPTools.Problem(reason: "its name has characters that names cannot have") }
         guard let schema = json["inputSchema"], case .object = schema else {
             throw MCPTools.Problem(reason: "it has no schema of its arguments")

@@ -40,7 +40,8 @@ struct MCPCommand: AsyncParsableCommand {
 
         func run() async throws {
             if isatty(STDIN_FILENO) == 1 {
-                Message.say("Messages of MCP are expected on standard input. Programs start this command: see fm mcp offer --help.")
+                Message.say(
+                    "Messages of MCP are expected on standard input. Programs start this command: see fm mcp offer --help.")
             }
             // The client ends the input when it wants no more; a signal ends the process.
             try await offer.server().run()
@@ -48,7 +49,8 @@ struct MCPCommand: AsyncParsableCommand {
     }
 
     struct List: AsyncParsableCommand {
-        static let configuration = CommandConfiguration(abstract: "List the tools of a server, and the tokens that each one costs.")
+        static let configuration = CommandConfiguration(
+            abstract: "List the tools of a server, and the tokens that each one costs.")
 
         @Argument(help: "The command that starts the server, or its address.") var server: String
         @OptionGroup var modelFlags: ModelFlags

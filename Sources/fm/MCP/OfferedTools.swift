@@ -20,7 +20,9 @@ struct ArgumentError: LocalizedError {
 
 extension JSONValue {
     fileprivate func text(_ name: String) throws -> String {
-        guard let text = self[name]?.string, !text.isBlank else { throw ArgumentError("“\(name)” must be a text that is not empty.") }
+        guard let text = self[name]?.string, !text.isBlank else {
+            throw ArgumentError("“\(name)” must be a text that is not empty.")
+        }
         return text
     }
 

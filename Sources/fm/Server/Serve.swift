@@ -213,7 +213,9 @@ struct Serve: AsyncParsableCommand {
 
         func run() async throws {
             try await server.run { address in
-                Message.say("fm: Serving at \(address) (Ctrl-C ends it): open it in a browser, or give clients of OpenAI's API \(address)/v1")
+                Message.say(
+                    "fm: Serving at \(address) (Ctrl-C ends it): open it in a browser, or give clients of OpenAI's API \(address)/v1"
+                )
             }
         }
     }

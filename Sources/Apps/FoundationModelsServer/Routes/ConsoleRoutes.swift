@@ -157,7 +157,8 @@ extension ModelServer {
     private func confidence(_ body: JSONValue, _ exchange: Exchange) async throws -> JSONValue {
         var fields = try Fields(body)
         let model = try fields.string("model") ?? "default"
-        guard let messages = fields.value("messages"), let schema = fields.value("schema"), let value = fields.value("value") else {
+        guard let messages = fields.value("messages"), let schema = fields.value("schema"), let value = fields.value("value")
+        else {
             throw RequestError.invalid("value", "“messages”, “schema” and “value” are needed.")
         }
         try fields.finish()
@@ -181,7 +182,8 @@ extension ModelServer {
         let list = decided.map { field -> JSONValue in
             let options = field.distribution.map { value, probability in
                 JSONValue.object([
-                    .init("value", (try? JSONParser.parse(value.jsonString)) ?? .null), .init("probability", .double(probability)),
+                    .init("value", (try? JSONParser.parse(value.jsonString)) ?? .null),
+                    .init("probability", .double(probability)),
                 ])
             }
             return .object([
