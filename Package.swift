@@ -306,9 +306,16 @@ let package = Package(
             swiftSettings: settings),
         .target(name: "AllocationCounter", path: "Tests/AllocationCounter"),
         .testTarget(
+            name: "DecisionsTests",
+            dependencies: [
+                "Decisions", "FoundationModels", "FoundationModelsGGUF", "FoundationModelsTesting", "JSON", "ModelPrompts",
+                "TestSupport",
+            ],
+            swiftSettings: settings),
+        .testTarget(
             name: "EvaluationsTests",
             dependencies: [
-                "EvaluationCore", "Embeddings", "Evaluations", "FoundationModels", "FoundationModelsTesting", "TabularData",
+                "Decisions", "EvaluationCore", "Embeddings", "Evaluations", "FoundationModels", "FoundationModelsTesting", "TabularData",
                 "TestSupport",
             ],
             exclude: ["facts.jsonl"], swiftSettings: settings),

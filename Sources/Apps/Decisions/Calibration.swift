@@ -101,7 +101,9 @@ extension Calibration {
     public static func fitted(to decisions: [LabelledDecision], model: String? = nil) -> Calibration {
         var entries: [Entry] = []
         for (kind, options) in groups {
-            let all = decisions.filter { $0.kind == kind && $0.logProbabilities.count > 1 }
+            let all = decisions.filter {
+                $0.kind == kind && $0.logProbabilities.count > 1 && $0.logProbabilities.indices.contains($0.expected)
+            }
             let own = all.filter { options.contains($0.logProbabilities.count) }
             let used = own.count < minimumSamples ? all : own
             guard !used.isEmpty else { continue }

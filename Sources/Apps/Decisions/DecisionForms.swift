@@ -72,7 +72,10 @@ package struct DecisionForm: Sendable {
         for (index, item) in items.enumerated() {
             do { try item.question.check() } catch {
                 let name = style == .list ? "\(index)" : item.name ?? ""
-                throw Problem(place: ["questions", name], reason: error.localizedDescription)
+                var reason = error.localizedDescription
+                // Whoever quotes it ends the sentence.
+                if reason.hasSuffix(".") { reason.removeLast() }
+                throw Problem(place: ["questions", name], reason: reason)
             }
         }
     }
@@ -133,10 +136,17 @@ package struct DecisionForm: Sendable {
         let own = place + [type]
         let instructions = json["instructions"].map { $0 == .null ? "" : written($0) } ?? ""
         let criteria = json["criteria"].flatMap { $0 == .null ? nil : $0 }
+        guard ["noul", "choice", "score"].contains(type) else {
+            throw Problem(place: place + ["type"], reason: "it must be noul, choice or score")
+        }
         try allow(json, ["type", "instructions", "criteria"], own)
         let name = member.name
         switch type {
         case "noul":
+            if let criteria {
+                try requireObject(criteria, own + ["criteria"])
+                try allow(criteria, ["true", "false"], own + ["criteria"])
+            }
             let yes = criteria?["true"].flatMap { $0 == .null ? nil : written($0) }
             let no = criteria?["false"].flatMap { $0 == .null ? nil : written($0) }
             if instructions.isEmpty, yes == nil, no == nil {
@@ -151,12 +161,11 @@ package struct DecisionForm: Sendable {
             let options = members.map { DecisionQuestion.Option($0.name, $0.value == .null ? nil : written($0.value)) }
             let text = instructions.isEmpty ? "Which of these fits best?" : instructions
             return Item(name: name, question: .init(text, .choice(options)), values: members.map { .string($0.name) })
-        case "score":
+        default:
             guard case .array(let levels)? = criteria else { throw missing(own, "criteria") }
             let text = instructions.isEmpty ? "Which level fits best?" : instructions
             let options = levels.map { DecisionQuestion.Option(written($0)) }
             return Item(name: name, question: .init(text, .score(options)), values: levels)
-        default: throw Problem(place: place + ["type"], reason: "it must be noul, choice or score")
         }
     }
 
@@ -209,7 +218,7 @@ package struct DecisionForm: Sendable {
 extension [DecisionQuestion.Option] {
     /// `true` and `"true"` are different values of a program, and need different names.
     fileprivate func withDifferentNames(_ values: [JSONValue]) -> Self {
-        let texts = Set(values.compactMap(\.string))
+        let texts = Set(values.compactMap { $0.string?.lowercased() })
         return zip(self, values).map { option, value in
             guard case .bool = value, texts.contains(option.name) else { return option }
             return DecisionQuestion.Option("\(option.name) (boolean)", option.description)

@@ -111,6 +111,8 @@ public enum DecisionError: Error, LocalizedError, Equatable {
     case equalOptions(question: String, option: String)
     /// The values of a type cannot be listed: the part at this JSON Pointer has no limited set of values.
     case openValue(pointer: String)
+    /// The schema and the value have too many parts.
+    case tooManyParts
     /// The response is not one of the session's transcript.
     case unknownResponse
 
@@ -126,6 +128,7 @@ public enum DecisionError: Error, LocalizedError, Equatable {
         case .openValue(let pointer):
             "\(pointer.isEmpty ? "The value" : "The value at “\(pointer)”") can be anything. Only choices, true or false, and ranges of "
                 + "whole numbers with at most \(DecisionQuestion.maximumOptions) values are decided."
+        case .tooManyParts: "The value has too many parts to decide."
         case .unknownResponse: "The response is not in the transcript of this session."
         }
     }
@@ -135,7 +138,7 @@ public enum DecisionError: Error, LocalizedError, Equatable {
         case .unsupportedModel: "Use SystemLanguageModel, or a model from a file."
         case .noOptions, .tooManyOptions: "Give from 2 to \(DecisionQuestion.maximumOptions) options."
         case .unusableOption, .equalOptions: "Give each option a name of its own."
-        case .openValue: "Generate the value, and ask how sure the model is of the rest."
+        case .openValue, .tooManyParts: "Generate the value, and ask how sure the model is of the rest."
         case .unknownResponse: "Pass a response of this session whose entries are still in its transcript."
         }
     }

@@ -24,7 +24,7 @@ public struct ValueDecision<Content> {
         /// How sure the model is, from 0 for chance to 1: see ``Distribution/confidence``.
         public var confidence: Double { distribution.confidence }
         /// The place of the part, as a JSON Pointer.
-        public var pointer: String { path.map { "/" + SchemaPointer.escaped($0) }.joined() }
+        public var pointer: String { path.jsonPointer }
     }
 
     /// The value.
@@ -35,7 +35,8 @@ public struct ValueDecision<Content> {
     /// The probabilities of a property whose type is `Generable`; nil if it was not decided. The path names stored properties.
     public subscript<Value: Generable & Sendable>(path: KeyPath<Content, Value>) -> Distribution<Value>? {
         // A key path describes itself as `\Ticket.sender.team`.
-        let names = "\(path)".split(separator: ".").dropFirst().map(String.init)
+        var names = "\(path)".split(separator: ".").dropFirst().map(String.init)
+        if names == ["self"] { names = [] }
         guard let field = fields.first(where: { $0.path == names }) else { return nil }
         return try? field.distribution.mapped { try Value($0) }
     }
@@ -107,7 +108,7 @@ extension LanguageModelSession {
         guard let reader = OptionReader(model: model) else { throw DecisionError.unsupportedModel }
         let value = try JSONParser.parse(response.rawContent.jsonString)
         let fields = try await reader.fields(
-            of: value, schema: Content.generationSchema.json, after: Array(entries[..<place]), options)
+            of: value, schema: Content.generationSchema.responseJSON, after: Array(entries[..<place]), options)
         return ValueDecision(content: response.content, fields: fields.map { .init($0) })
     }
 }
@@ -150,7 +151,7 @@ extension OptionReader {
     /// The places of a schema's values that have a limited number of values, with these.
     package static func closedFields(of schema: JSONValue) -> [(pointer: String, options: [JSONValue])] {
         ValueText.closedFields(of: schema).map { field in
-            (field.path.map { "/" + SchemaPointer.escaped($0) }.joined(), field.options)
+            (field.path.jsonPointer, field.options)
         }
     }
 }

@@ -87,16 +87,23 @@ struct ValueText {
 
     private static let maximumDepth = 32
 
+    /// The most parts of a schema and a value that are looked at: definitions that use each other multiply.
+    private static let maximumWork = 4_096
+    private var work = 0
+
     private mutating func add(_ schema: JSONValue, _ value: JSONValue?, _ path: [String], depth: Int) throws {
-        let schema = resolved(schema)
-        if let options = options(of: schema, depth: 0), options.count > 1, options.count <= DecisionQuestion.maximumOptions {
+        work += 1
+        guard work < Self.maximumWork else { throw DecisionError.tooManyParts }
+        var schema = resolved(schema)
+        if let options = options(of: schema) {
+            if value == nil, options.count == 1 { return add(options[0].spacedText) }
             let chosen = value.flatMap { value in options.firstIndex { $0.isEqual(to: value) } }
-            if value == nil || chosen != nil {
+            if options.count > 1, value == nil || chosen != nil {
                 return pieces.append(.field(Field(path: path, options: options, chosen: chosen)))
             }
         }
-        if value == nil, let only = options(of: schema, depth: 0), only.count == 1 { return add(only[0].spacedText) }
         guard depth < Self.maximumDepth else { return try addOpen(value, path) }
+        if let value { schema = alternative(of: schema, for: value) }
         switch value {
         case .object(let members)?:
             add("{")
@@ -124,9 +131,21 @@ struct ValueText {
         }
     }
 
+    /// Of a schema with alternatives, such as an object or null, the one that has the parts of a value.
+    private func alternative(of schema: JSONValue, for value: JSONValue) -> JSONValue {
+        guard case .array(let alternatives)? = schema["anyOf"] ?? schema["oneOf"] else { return schema }
+        let key: String
+        switch value {
+        case .object: key = "properties"
+        case .array: key = "items"
+        default: return schema
+        }
+        return alternatives.lazy.map { resolved($0) }.first { $0[key] != nil } ?? schema
+    }
+
     private mutating func addOpen(_ value: JSONValue?, _ path: [String]) throws {
         if value == nil, skipsOpen { return }
-        guard let value else { throw DecisionError.openValue(pointer: path.map { "/" + SchemaPointer.escaped($0) }.joined()) }
+        guard let value else { throw DecisionError.openValue(pointer: path.jsonPointer) }
         add(value.spacedText)
     }
 
@@ -140,33 +159,50 @@ struct ValueText {
         return schema
     }
 
-    /// All values of a schema, in its order; nil if they cannot be listed.
-    private func options(of schema: JSONValue, depth: Int) -> [JSONValue]? {
+    /// All values of a schema, in its order; nil if they cannot be listed, or are too many to decide.
+    private func options(of schema: JSONValue) -> [JSONValue]? {
+        var found: [JSONValue] = []
+        var work = 0
+        return collect(schema, depth: 0, &work, &found) && !found.isEmpty ? found : nil
+    }
+
+    /// - Returns: false if the values cannot be listed.
+    private func collect(_ schema: JSONValue, depth: Int, _ work: inout Int, _ found: inout [JSONValue]) -> Bool {
+        let limit = DecisionQuestion.maximumOptions
+        func add(_ value: JSONValue) -> Bool {
+            work += 1
+            if !found.contains(where: { $0.isEqual(to: value) }) { found.append(value) }
+            return found.count <= limit && work <= 4 * limit
+        }
         let schema = resolved(schema)
-        if let constant = schema["const"] { return [constant] }
+        if let constant = schema["const"] { return Self.isSimple(constant) && add(constant) }
         if case .array(let values)? = schema["enum"] {
-            return values.allSatisfy(Self.isSimple) ? Self.unique(values) : nil
+            return values.count <= 4 * limit && values.allSatisfy { Self.isSimple($0) && add($0) }
         }
         if case .array(let alternatives)? = schema["anyOf"] ?? schema["oneOf"] {
-            guard depth < 4, alternatives.count <= DecisionQuestion.maximumOptions else { return nil }
-            var all: [JSONValue] = []
-            for alternative in alternatives {
-                guard let own = options(of: alternative, depth: depth + 1) else { return nil }
-                all += own
-            }
-            return Self.unique(all)
+            guard depth < 4, alternatives.count <= limit else { return false }
+            for alternative in alternatives where !collect(alternative, depth: depth + 1, &work, &found) { return false }
+            return true
         }
-        switch schema["type"]?.string {
-        case "boolean": return [.bool(true), .bool(false)]
-        case "null": return [.null]
-        case "integer":
+        switch schema["type"] {
+        case .string("boolean")?: return add(.bool(true)) && add(.bool(false))
+        case .string("null")?: return add(.null)
+        case .string("integer")?:
             guard let low = schema["minimum"]?.integer, let high = schema["maximum"]?.integer, low <= high,
-                high.subtractingReportingOverflow(low).overflow == false, high - low < DecisionQuestion.maximumOptions
-            else { return nil }
+                !high.subtractingReportingOverflow(low).overflow, high - low < limit, schema["exclusiveMinimum"] == nil,
+                schema["exclusiveMaximum"] == nil
+            else { return false }
             let step = schema["multipleOf"]?.integer ?? 1
-            guard schema["exclusiveMinimum"] == nil, schema["exclusiveMaximum"] == nil, step > 0 else { return nil }
-            return (low...high).filter { $0 % step == 0 }.map { .number(DecimalNumber($0)) }
-        default: return nil
+            guard step > 0 else { return false }
+            return (low...high).allSatisfy { $0 % step != 0 || add(.number(DecimalNumber($0))) }
+        // A type, or null.
+        case .array(let types)?:
+            guard case .object(let members) = schema, types.count <= 2, depth < 4 else { return false }
+            return types.allSatisfy { type in
+                let single = members.filter { $0.name != "type" } + [JSONValue.Member("type", type)]
+                return collect(.object(single), depth: depth + 1, &work, &found)
+            }
+        default: return false
         }
     }
 
@@ -176,10 +212,11 @@ struct ValueText {
         default: true
         }
     }
+}
 
-    private static func unique(_ values: [JSONValue]) -> [JSONValue] {
-        values.reduce(into: []) { unique, value in
-            if !unique.contains(where: { $0.isEqual(to: value) }) { unique.append(value) }
-        }
+extension [String] {
+    /// The names as a JSON Pointer (RFC 6901).
+    var jsonPointer: String {
+        map { "/" + $0.replacing("~", with: "~0").replacing("/", with: "~1") }.joined()
     }
 }

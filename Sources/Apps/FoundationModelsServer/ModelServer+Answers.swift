@@ -133,7 +133,7 @@ extension ModelServer {
         send(.end(answer: 0, ended))
     }
 
-    private func withDeadline<Value: Sendable>(
+    func withDeadline<Value: Sendable>(
         seconds: Int, _ body: @escaping @Sendable () async throws -> Value
     ) async throws -> Value {
         try await withThrowingTaskGroup(of: Value.self) { group in

@@ -129,7 +129,13 @@ actor MCPProcess: MCPTransport {
             return failAll(MCPError.invalidReply(server: peer.name, reason: "a line with more than 16 MB"))
         }
         // Programs that write something else between their messages are common.
-        guard let json = try? JSONParser.parse(bytes), case .object = json else { return }
+        guard let json = try? JSONParser.parse(bytes), case .object = json else {
+            // A message that cannot be read, such as one that is nested too deeply: if one request waits, it is its answer.
+            if bytes.starts(with: Array("{\"jsonrpc\"".utf8)), waiting.count == 1 {
+                failAll(MCPError.invalidReply(server: peer.name, reason: "an answer that is no usable JSON"))
+            }
+            return
+        }
         do {
             switch try MCPMessage(json) {
             case .result(let id, let result): resume(id, .success(result))

@@ -35,7 +35,7 @@ struct Decide: AsyncParsableCommand {
     @Option(
         name: [.short, .long],
         help: ArgumentHelp(
-            "One of the answers, with a description after a colon if it needs one. Give several.", valueName: "text"))
+            "One of the answers, with a description after “: ” if it needs one. Give several.", valueName: "text"))
     var option: [String] = []
 
     @Option(help: ArgumentHelp("A level of a scale, the lowest one first. Give several.", valueName: "text"))
@@ -124,7 +124,8 @@ struct Decide: AsyncParsableCommand {
         func listed(_ texts: [String], _ key: String) -> JSONValue {
             .array(
                 texts.map { text in
-                    let parts = text.split(separator: ":", maxSplits: 1).map { $0.trimmingCharacters(in: .whitespaces) }
+                    // “10:15” is a name.
+                    let parts = text.split(separator: ": ", maxSplits: 1).map { $0.trimmingCharacters(in: .whitespaces) }
                     guard parts.count == 2, !parts[0].isEmpty, !parts[1].isEmpty else { return .string(text) }
                     return .object([.init(key, .string(parts[0])), .init("description", .string(parts[1]))])
                 })

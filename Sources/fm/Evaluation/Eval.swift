@@ -285,7 +285,10 @@ struct Eval: AsyncParsableCommand {
         }
         if guardrails != .default { parts.append("guardrails \(guardrails.rawValue)") }
         if !spotlight { parts.append("documents not marked") }
-        if let calibration { parts.append("temperatures \(URL(filePath: calibration).lastPathComponent)") }
+        if let calibration = options.decisions.calibration {
+            parts.append(
+                "temperatures \(calibration.entries.map { String(format: "%.3f", $0.temperature) }.joined(separator: " "))")
+        }
         if Setting.cacheBits.value == "8" { parts.append("a cache of 8 bits") }
         return parts.joined(separator: ", ")
     }

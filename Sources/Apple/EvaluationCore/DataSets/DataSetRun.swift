@@ -95,7 +95,10 @@ extension EvaluationDataSet {
         if needsEmbedder, options.embedder == nil { throw EvaluationDataError.missingEmbedder }
         let start = Date()
         let seeds: [UInt64?] = options.seeds.isEmpty ? [nil] : options.seeds
-        let work = seeds.flatMap { seed in samples.map { (sample: $0, seed: seed) } }
+        // Nothing is sampled for a decision: another seed has the same result.
+        let work = seeds.enumerated().flatMap { index, seed in
+            samples.filter { index == 0 || $0.decision == nil }.map { (sample: $0, seed: $0.decision == nil ? seed : nil) }
+        }
         let header = RunHeader(
             dataset: name, fingerprint: fingerprint,
             info: info.merging(["settings": options.summary.joined(separator: ", ")]) { given, _ in given },

@@ -21,6 +21,8 @@ extension GenerationSchema {
 
     /// A form of the schema as a response needs it. Schemas from types and their parts have null for a missing property, see
     /// ``JSONValue/withNullForOptionalProperties``; a JSON Schema says itself what may be missing and what may be null.
+    package var responseJSON: JSONValue { forResponse(json) }
+
     func forResponse(_ json: JSONValue) -> JSONValue { isDocument ? json : json.withNullForOptionalProperties }
 }
 

@@ -184,17 +184,17 @@ package final class LocalModelExecutor: Sendable {
     /// The probabilities of the options of some prompts.
     ///
     /// - Throws: ``LanguageModelError`` or a related error, or `CancellationError`.
-    func read(_ prompts: [OptionPrompt]) async throws -> OptionReading {
+    func read(_ prompts: [OptionPrompt], domain: UInt64) async throws -> OptionReading {
         let conversation = try await conversation()
         let (model, own) = (conversation.model, conversation.sequence)
         let renderer = TranscriptRenderer(configuration, model)
         let questions = try prompts.map { prompt in
-            OptionQuestion(
-                prompt: try model.tokens(for: renderer.prompt(for: prompt.entries)), options: model.tokenizer.options(of: prompt))
+            model.tokenizer.question(prompt, after: try model.tokens(for: renderer.prompt(for: prompt.entries)))
         }
         do {
             let scores = try await model.scores(of: questions) {
-                try model.makeSequence(contextSize: own.contextSize, format: own.format, adapter: own.adapter)
+                try model.makeSequence(
+                    contextSize: own.contextSize, format: own.format, adapter: own.adapter, domain: domain)
             }
             return OptionReading(
                 logProbabilities: scores.map(\.logProbabilities), promptTokens: scores.map(\.promptTokens),
@@ -253,14 +253,19 @@ package final class LocalModelExecutor: Sendable {
 }
 
 extension Tokenizer {
-    /// The tokens of the options of a prompt, each with what it begins with and what follows it: words may extend across these limits.
-    fileprivate func options(of prompt: OptionPrompt) -> [[TokenID]] {
-        prompt.options.map { option in
+    /// A question with the tokens of its options, each with what it begins with and what follows it: words may extend across these limits.
+    /// What the options only have in common because of the opening is a part of the prompt.
+    fileprivate func question(_ prompt: OptionPrompt, after tokens: [TokenID]) -> OptionQuestion {
+        let options = prompt.options.map { option in
             switch prompt.closing {
             case .none: encode(continuation: prompt.opening + option)
             case .text(let text): encode(continuation: prompt.opening + option + text)
             case .endOfTurn: encode(continuation: prompt.opening + option) + [endOfTurn]
             }
         }
+        guard !prompt.opening.isEmpty, let first = options.first else { return OptionQuestion(prompt: tokens, options: options) }
+        var shared = min(encode(continuation: prompt.opening).count, (options.map(\.count).min() ?? 1) - 1)
+        for option in options.dropFirst() { shared = zip(first.prefix(shared), option).prefix { $0 == $1 }.count }
+        return OptionQuestion(prompt: tokens + first.prefix(shared), options: options.map { Array($0.dropFirst(shared)) })
     }
 }

@@ -42,6 +42,8 @@ package struct OptionReading: Sendable {
 /// with a threshold.
 package struct OptionReader: Sendable {
     private let executor: LocalModelExecutor
+    /// Readers of different domains share no computed prompts.
+    package var domain: UInt64 = 0
 
     /// - Returns: nil if the model does not run on this machine.
     package init?(model: some LanguageModel) {
@@ -54,7 +56,7 @@ package struct OptionReader: Sendable {
 
     /// - Throws: ``LanguageModelError`` if a prompt does not fit the window, or `CancellationError`.
     package func read(_ prompts: [OptionPrompt]) async throws -> OptionReading {
-        do { return try await executor.read(prompts) } catch { throw _SessionFailure.wrapping(error) }
+        do { return try await executor.read(prompts, domain: domain) } catch { throw _SessionFailure.wrapping(error) }
     }
 
     /// The natural logarithm of the odds of `yes` against `no` as the first word of the answer to a prompt.
@@ -65,7 +67,7 @@ package struct OptionReader: Sendable {
             .instructions(.init(segments: [.text(.init(content: instructions))], toolDefinitions: [])),
             .prompt(.init(segments: [.text(.init(content: prompt))])),
         ]
-        let odds = try await executor.read([OptionPrompt(entries, options: [yes, no])]).logProbabilities[0]
+        let odds = try await executor.read([OptionPrompt(entries, options: [yes, no])], domain: domain).logProbabilities[0]
         return odds[0] - odds[1]
     }
 }

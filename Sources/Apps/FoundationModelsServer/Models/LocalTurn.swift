@@ -201,7 +201,8 @@ struct LocalTurn: ServedTurn {
 
     private static let secret = RequestIdentifier.make("")
 
-    private static func domain(of salt: String) -> UInt64 {
+    /// What belongs to others with the same text alone.
+    static func domain(of salt: String) -> UInt64 {
         // 0 is the domain of those who ask for nothing. Nobody can find a text with the hash of another one's.
         max(1, UInt64(APIKey.hash(of: secret + salt).prefix(16), radix: 16) ?? 1)
     }

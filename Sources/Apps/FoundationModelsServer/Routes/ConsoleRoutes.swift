@@ -176,8 +176,10 @@ extension ModelServer {
         let served = try directory.model(named: model)
         let place = try await gate.enter(exchange.client)
         defer { place.leave(tokens: 1) }
-        let decided = try await exchange.whileConnected {
-            try await OptionReader(served.local).fields(of: value, schema: schema, after: entries)
+        var reader = OptionReader(served.local)
+        if configuration.isolatesKeys { reader.domain = LocalTurn.domain(of: exchange.client) }
+        let decided = try await exchange.whileConnected { [reader] in
+            try await reader.fields(of: value, schema: schema, after: entries)
         }
         let list = decided.map { field -> JSONValue in
             let options = field.distribution.map { value, probability in

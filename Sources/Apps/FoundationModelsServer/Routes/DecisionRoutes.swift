@@ -88,7 +88,7 @@ extension ModelServer {
         // Other fields are those of newer clients, and change no answer here.
         for name in ["assets", "images", "files"] {
             if let value = body[name], value != .null, value != .array([]), value != .object([]) {
-                throw RequestError(422, code: "unsupported_parameter", param: name, "Models here read no pictures and files.")
+                throw RequestError.invalidField([name], "models here read no pictures and files")
             }
         }
         guard let state = body["state"], state != .null else { throw RequestError.invalidField(["state"], "Field required") }
@@ -151,20 +151,30 @@ extension ModelServer {
         var tokens = 0
         defer { place.leave(tokens: tokens) }
         do {
-            let run = try await exchange.whileConnected {
-                try await OptionReader(served.local).decisions(
-                    about: state.text, form.items.map(\.question), after: state.entries)
+            var reader = OptionReader(served.local)
+            if configuration.isolatesKeys { reader.domain = LocalTurn.domain(of: exchange.client) }
+            let run = try await exchange.whileConnected { [self, reader] in
+                try await withDeadline(seconds: configuration.maximumRequestSeconds) {
+                    try await reader.decisions(about: state.text, form.items.map(\.question), after: state.entries)
+                }
             }
             tokens = run.promptTokens - run.cachedTokens
             take(tokens: tokens, of: exchange.client)
             return run
         } catch LanguageModelError.contextSizeExceeded(let context) {
-            throw RequestError.tooLong(tokens: context.tokenCount, contextSize: context.contextSize, param: "questions")
+            var error = RequestError.tooLong(tokens: context.tokenCount, contextSize: context.contextSize, param: "questions")
+            error.message =
+                "The state with the longest question has \(context.tokenCount) tokens; the model reads \(context.contextSize). Shorten it."
+            throw error
+        } catch LanguageModelError.rateLimited {
+            throw RequestError(503, type: "server_error", code: "overloaded", "Too many requests wait.", retryAfter: 5)
         } catch let error as CancellationError {
+            throw error
+        } catch let error as RequestError {
             throw error
         } catch {
             ServerLog.logger.error("Questions cannot be answered", metadata: ["reason": "\(error)"])
-            throw RequestError(503, type: "server_error", code: "overloaded", "There is not enough memory now.", retryAfter: 5)
+            throw RequestError.fault
         }
     }
 }

@@ -129,7 +129,8 @@ private struct OptionNode: Sendable {
     ///
     /// - Returns: the places to which several tokens lead on.
     func take(_ result: Result, _ scores: inout OptionScores) -> [OptionNode] {
-        scores.optionTokens += max(0, path.count - (candidates.isEmpty ? 1 : 0))
+        // The last token of the prompt is one of the options', except at the root.
+        scores.optionTokens += max(0, path.count - (candidates.isEmpty ? 1 : 0)) + (isRoot ? 0 : 1)
         for option in options { scores.logProbabilities[option.index] += result.path }
         var next: [OptionNode] = []
         for (token, logProbability) in zip(candidates, result.candidates) {
