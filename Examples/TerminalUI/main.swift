@@ -61,7 +61,7 @@ guard let screen = Screen() else {
             } catch is CancellationError {} catch { show("(\(error.localizedDescription))") }
             answer = nil
             if let count = try? await conversation.tokenCount() {
-                status = "\(count) of \(conversation.contextSize) tokens of the window are used"
+                status = "\(count) of \(await conversation.contextSize) tokens of the window are used"
             }
             draw()
         }

@@ -20,12 +20,14 @@ struct DecisionQuestionTests {
         #expect(error(.choice([])) == .noOptions(question: "Q") && error(.score([])) == .noOptions(question: "Q"))
         let many = (0..<256).map { DecisionQuestion.Option("\($0)") }
         #expect(error(.choice(many)) == .tooManyOptions(question: "Q", count: 256) && error(.choice(Array(many[1...]))) == nil)
-        for name in ["", " \n", "a\tb", "a\u{0}", "\u{85}x"] {
+        for name in ["", " \n", "a\u{0}", "\u{85}x", "\u{1B}[2J"] {
             #expect(error(.choice(["x", .init(name)])) == .unusableOption(question: "Q", option: name), "\(name)")
         }
         for name in ["Billing", " billing ", "\u{3000}BILLING"] {
             #expect(error(.choice(["billing", .init(name)])) == .equalOptions(question: "Q", option: name), "\(name)")
         }
+        // Criteria are texts of several lines.
+        #expect(error(.choice(["x", "a\tb\nc"])) == nil)
         // Descriptions may be equal, and anything.
         #expect(error(.choice([.init("a", "x\ny"), .init("b", "x\ny")])) == nil)
         for error in [

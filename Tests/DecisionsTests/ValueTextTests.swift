@@ -51,6 +51,24 @@ struct ValueTextTests {
         }
     }
 
+    /// Definitions that use each other twice, with each other or with themselves, have as many parts as there are ways through them.
+    @Test func workIsLimited() throws {
+        let chain = (0..<40).map {
+            "\"T\($0)\": {\"properties\": {\"a\": {\"$ref\": \"#/$defs/T\($0 + 1)\"}, \"b\": {\"$ref\": \"#/$defs/T\($0 + 1)\"}}}"
+        }
+        let schemas = [
+            ##"{"properties": {"a": {"$ref": "#"}, "b": {"$ref": "#"}}}"##,
+            "{\"$ref\": \"#/$defs/T0\", \"$defs\": {" + chain.joined(separator: ", ") + ", \"T40\": {\"type\": \"boolean\"}}}",
+        ]
+        for schema in schemas {
+            let json = try JSONParser.parse(schema)
+            #expect(throws: DecisionError.self) { try ValueText(anyValueOf: json) }
+            #expect(ValueText.closedFields(of: json).count < 5_000)
+        }
+        let numbers = "{\"enum\": [" + (0..<20_000).map(String.init).joined(separator: ", ") + "]}"
+        #expect(throws: DecisionError.openValue(pointer: "")) { try ValueText(anyValueOf: JSONParser.parse(numbers)) }
+    }
+
     @Test func structures() throws {
         let schema = """
             {"type": "object", "$defs": {"Sender": {"type": "object", "properties": {"a/b": {"type": "boolean"}, "\\"q\\"": {"enum": [1, 2]}}}},

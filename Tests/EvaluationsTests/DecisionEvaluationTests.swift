@@ -201,7 +201,7 @@ import Testing
         #expect(summaries.map { $0["kind"] as? String } == ["predicate", "choice", "score", "all"])
         let quality = try #require(summaries[0]["quality"] as? [String: Any])
         #expect(quality["count"] as? Int == 2 && quality["accuracy"] as? Double == 0.5)
-        #expect(Set(quality.keys) == ["count", "accuracy", "calibrationError", "logLoss", "bins"])
+        #expect(Set(quality.keys) == ["count", "accuracy", "calibration_error", "log_loss", "bins"])
     }
 
     @Test("a report of answers has no table of decisions") func reportWithoutDecisions() throws {

@@ -77,7 +77,7 @@ import Testing
         let folder = try Folder()
         for (options, message) in [
             (["a", "A"], "are the same: “A”"), (["a: one", "a: two"], "are the same: “a”"), (["a", " "], "blank"),
-            (["a", "b\nc"], "control characters"),
+            (["a", "b\u{1}c"], "control characters"),
         ] {
             let run = try folder.decide(["Which?"] + options.flatMap { ["-o", $0] })
             #expect(run.status == 64 && run.error.contains(message) && !run.error.contains(".."), "\(options): \(run)")

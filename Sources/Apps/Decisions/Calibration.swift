@@ -1,4 +1,4 @@
-public import Foundation
+internal import Foundation
 
 /// Makes the probabilities of a model's decisions mean what they say: of the answers with a probability of 80 %, 80 % are right.
 ///

@@ -95,6 +95,7 @@ struct ValueText {
         work += 1
         guard work < Self.maximumWork else { throw DecisionError.tooManyParts }
         var schema = resolved(schema)
+        if value == nil, let constant = schema["const"] { return add(constant.spacedText) }
         if let options = options(of: schema) {
             if value == nil, options.count == 1 { return add(options[0].spacedText) }
             let chosen = value.flatMap { value in options.firstIndex { $0.isEqual(to: value) } }

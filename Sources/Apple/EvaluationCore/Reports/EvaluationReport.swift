@@ -1,4 +1,4 @@
-public import Decisions
+internal import Decisions
 public import Foundation
 internal import Reports
 
