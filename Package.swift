@@ -221,7 +221,8 @@ let package = Package(
         .target(
             name: "MCP",
             dependencies: [
-                "FoundationModels", "Grammar", "JSON", .product(name: "AsyncHTTPClient", package: "async-http-client"),
+                "FoundationModels", "Grammar", "JSON", "Waiting",
+                .product(name: "AsyncHTTPClient", package: "async-http-client"),
                 .product(name: "NIOCore", package: "swift-nio"), .product(name: "NIOHTTP1", package: "swift-nio"),
                 .product(name: "Subprocess", package: "swift-subprocess"),
             ], swiftSettings: settings),
@@ -310,6 +311,12 @@ let package = Package(
             dependencies: [
                 "Decisions", "FoundationModels", "FoundationModelsGGUF", "FoundationModelsTesting", "JSON", "ModelPrompts",
                 "TestSupport",
+            ],
+            swiftSettings: settings),
+        .testTarget(
+            name: "MCPTests",
+            dependencies: [
+                "FoundationModels", "FoundationModelsGGUF", "FoundationModelsTesting", "JSON", "MCP", "TestSupport",
             ],
             swiftSettings: settings),
         .testTarget(

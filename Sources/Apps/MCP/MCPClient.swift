@@ -1,10 +1,14 @@
 internal import JSON
 internal import Synchronization
+internal import Waiting
 
 /// A connection to one server, in whichever revision it speaks.
 final class MCPClient: Sendable {
     let name: String
-    private let transport: any MCPTransport
+    private let patience: Duration
+    /// Exchanged when a server has ended, so that the next request starts it again.
+    private let connection: Mutex<any MCPTransport>
+    private let makeTransport: @Sendable () -> any MCPTransport
     private let state = ServerState()
     private let opening = AsyncOnce()
 
@@ -13,8 +17,10 @@ final class MCPClient: Sendable {
         struct Values {
             var isModern = false
             var instructions: String?
-            /// Whether the server has said that its tools have changed.
-            var hasChanged = false
+            /// How often the server has said that its tools have changed, and how often it had when they were compared last.
+            var changes = 0
+            var comparedChanges = 0
+            var isClosed = false
         }
 
         let values = Mutex(Values())
@@ -25,21 +31,22 @@ final class MCPClient: Sendable {
     /// The most tools of a server.
     static let maximumTools = 1_000
 
-    init(name: String, patience: Duration, makeTransport: (MCPPeer) -> any MCPTransport) {
-        self.name = name
-        transport = makeTransport(
-            MCPPeer(name: name, patience: patience) { [state] method, _ in
-                if method == "notifications/tools/list_changed" { state.values.withLock { $0.hasChanged = true } }
-            })
+    init(name: String, patience: Duration, makeTransport: @escaping @Sendable (MCPPeer) -> any MCPTransport) {
+        (self.name, self.patience) = (name, patience)
+        let peer = MCPPeer(name: name, patience: patience) { [state] method, _ in
+            if method == "notifications/tools/list_changed" { state.values.withLock { $0.changes += 1 } }
+        }
+        self.makeTransport = { makeTransport(peer) }
+        connection = Mutex(makeTransport(peer))
     }
 
-    /// Whether the server has said since the last call that its tools have changed.
-    func takeChange() -> Bool {
-        state.values.withLock { values in
-            defer { values.hasChanged = false }
-            return values.hasChanged
-        }
-    }
+    private var transport: any MCPTransport { connection.withLock { $0 } }
+
+    /// The number of changes that have not been looked at; nil if there are none.
+    var unseenChanges: Int? { state.values.withLock { $0.changes == $0.comparedChanges ? nil : $0.changes } }
+
+    /// The tools were compared after so many changes.
+    func noteComparison(of changes: Int) { state.values.withLock { $0.comparedChanges = max($0.comparedChanges, changes) } }
 
     var instructions: String? { state.values.withLock { $0.instructions } }
 
@@ -51,7 +58,9 @@ final class MCPClient: Sendable {
     /// Sends a request.
     ///
     /// - Throws: ``MCPError``, or `CancellationError`.
-    func call(_ method: String, _ params: JSONValue = .object([]), headers: [String: String] = [:]) async throws -> JSONValue {
+    func call(
+        _ method: String, _ params: JSONValue = .object([]), headers: [String: String] = [:], isFirst: Bool = true
+    ) async throws -> JSONValue {
         do {
             try await opening.run { [self] in try await open() }
             let result = try await transport.request(method, enveloped(params), headers: headers, patience: nil)
@@ -60,11 +69,24 @@ final class MCPClient: Sendable {
             case "input_required":
                 let keys = if case .object(let members)? = result["inputRequests"] { members } else { [JSONValue.Member]() }
                 throw MCPError.unsupportedRequest(
-                    server: name, request: keys.compactMap { $0.value["method"]?.string }.joined(separator: ", "))
-            case let other?: throw MCPError.invalidReply(server: name, reason: "a result of type “\(other)”")
+                    server: name, request: keys.compactMap { $0.value["method"]?.string }.joined(separator: ", ").quotable)
+            case let other?: throw MCPError.invalidReply(server: name, reason: "a result of type “\(other.quotable)”")
             }
+        } catch let error as MCPError {
+            // The next request starts the server again. Its tools may be others then.
+            if case .ended = error, !state.values.withLock({ $0.isClosed }) {
+                connection.withLock { $0 = makeTransport() }
+                state.values.withLock { $0.changes += 1 }
+                await opening.reset()
+            }
+            throw error
+        } catch is MCPSessionGone {
+            // The server has forgotten the session: the request begins another one.
+            guard isFirst else { throw MCPError.ended(server: name, reason: "it forgets its sessions") }
+            await opening.reset()
+            return try await call(method, params, headers: headers, isFirst: false)
         } catch let failure as MCPFailure {
-            throw MCPError.refused(server: name, code: failure.code, message: failure.message)
+            throw MCPError.refused(server: name, code: failure.code, message: failure.message.quotable)
         }
     }
 
@@ -82,7 +104,8 @@ final class MCPClient: Sendable {
 
     /// Finds out which revision the server speaks: one that does not know `server/discover` is greeted as those of 2025 are.
     private func open() async throws {
-        do { if try await discover(patience: Self.discoveryPatience) { return } } catch is MCPFailure {} catch MCPError.silent {
+        let patience = min(Self.discoveryPatience, patience)
+        do { if try await discover(patience: patience) { return } } catch is MCPFailure {} catch MCPError.silent {
         } catch MCPError.invalidReply {}
         do { try await greet() } catch let failure as MCPFailure {
             // A program that starts slowly has read the first question by now.
@@ -99,8 +122,17 @@ final class MCPClient: Sendable {
             return false
         }
         await transport.use(MCPRevision.modern)
-        state.values.withLock { $0.instructions = found["instructions"]?.string }
+        state.values.withLock { $0.instructions = found["instructions"]?.string.map { Self.instructions($0) } }
+        // Without being asked, a server of 2026 does not say that its tools have changed.
+        if found["capabilities"]?["tools"]?["listChanged"] == .bool(true) {
+            let wanted = JSONValue.object([.init("notifications", .object([.init("toolsListChanged", .bool(true))]))])
+            await transport.listen(enveloped(wanted))
+        }
         return true
+    }
+
+    private static func instructions(_ text: String) -> String {
+        String(String.UnicodeScalarView(text.unicodeScalars.prefix(4_000))).withoutControls
     }
 
     private func greet() async throws {
@@ -113,10 +145,11 @@ final class MCPClient: Sendable {
             ]), headers: [:], patience: nil)
         guard let version = result["protocolVersion"]?.string, MCPRevision.legacyVersions.contains(version) else {
             throw MCPError.invalidReply(
-                server: name, reason: "it speaks the version \(result["protocolVersion"]?.string ?? "–"), which is not known")
+                server: name,
+                reason: "it speaks the version \((result["protocolVersion"]?.string ?? "–").quotable), which is not known")
         }
         await transport.use(version)
-        state.values.withLock { $0.instructions = result["instructions"]?.string }
+        state.values.withLock { $0.instructions = result["instructions"]?.string.map { Self.instructions($0) } }
         try await transport.notify("notifications/initialized", .object([]))
     }
 
@@ -137,19 +170,24 @@ final class MCPClient: Sendable {
         return Array(entries.prefix(maximum))
     }
 
-    func close() async { await transport.close() }
+    func close() async {
+        state.values.withLock { $0.isClosed = true }
+        await transport.close()
+    }
 }
 
-/// Work that is done once, before others; after a failure the next one tries again.
+/// Work that is done once, before others; after a failure the next one tries again. Whoever is cancelled waits no longer.
 private actor AsyncOnce {
     private var task: Task<Void, any Error>?
 
     func run(_ body: @escaping @Sendable () async throws -> Void) async throws {
         let task = self.task ?? Task { try await body() }
         self.task = task
-        do { try await task.value } catch {
-            if self.task == task { self.task = nil }
+        do { try await task.valueUnlessCancelled } catch {
+            if !Task.isCancelled, self.task == task { self.task = nil }
             throw error
         }
     }
+
+    func reset() { task = nil }
 }

@@ -3,6 +3,7 @@ internal import Foundation
 internal import JSON
 internal import NIOCore
 internal import NIOHTTP1
+internal import Synchronization
 
 /// A server behind HTTP: each message is a request, and its answer is JSON or a stream of events.
 actor MCPHTTP: MCPTransport {
@@ -13,8 +14,11 @@ actor MCPHTTP: MCPTransport {
     /// Of servers of 2025 that have sessions.
     private var session: String?
     private var lastID = 0
+    private var isClosed = false
 
     private static let maximumBytes = 16 << 20
+    /// The most bytes of all events of an answer.
+    private static let maximumStream = 64 << 20
 
     /// - Parameter headers: such as `Authorization`.
     init(_ url: URL, headers: [String: String], _ peer: MCPPeer) {
@@ -24,6 +28,7 @@ actor MCPHTTP: MCPTransport {
     func use(_ revision: String) { self.revision = revision }
 
     func close() async {
+        isClosed = true
         guard session != nil else { return }
         var request = base()
         request.method = .DELETE
@@ -42,6 +47,7 @@ actor MCPHTTP: MCPTransport {
     func request(
         _ method: String, _ params: JSONValue, headers own: [String: String], patience: Duration?
     ) async throws -> JSONValue {
+        if isClosed { throw MCPError.ended(server: peer.name, reason: "the connection was closed") }
         lastID += 1
         let id = lastID
         var own = own
@@ -50,9 +56,22 @@ actor MCPHTTP: MCPTransport {
             if let name = params["name"]?.string ?? params["uri"]?.string { own["Mcp-Name"] = Self.headerValue(name) }
         }
         do {
-            let response = try await post(.request(id: .int(id), method: method, params: params), own, method, patience)
-            if let made = response.headers.first(name: "Mcp-Session-Id") { session = made }
-            return try await answer(to: id, method, response)
+            let watch = Watch(patience ?? peer.patience)
+            let (message, headers) = (MCPMessage.request(id: .int(id), method: method, params: params), own)
+            return try await withThrowingTaskGroup(of: JSONValue.self) { group in
+                group.addTask { [self] in
+                    let response = try await post(message, headers, method, patience)
+                    await noteSession(response)
+                    return try await answer(to: id, method, response, watch)
+                }
+                group.addTask { [peer] in
+                    try await watch.wait()
+                    throw MCPError.silent(server: peer.name, method: method)
+                }
+                defer { group.cancelAll() }
+                guard let result = try await group.next() else { throw CancellationError() }
+                return result
+            }
         } catch let error as CancellationError {
             // Where requests stand alone, the closed connection says it.
             if revision != MCPRevision.modern, method != "initialize", method != "server/discover" {
@@ -60,6 +79,36 @@ actor MCPHTTP: MCPTransport {
                 Task { [self] in try? await notify("notifications/cancelled", params) }
             }
             throw error
+        }
+    }
+
+    private func noteSession(_ response: HTTPClientResponse) {
+        if let made = response.headers.first(name: "Mcp-Session-Id") { session = made }
+    }
+
+    /// Whether the server said that it does not know the session, which is then forgotten here too.
+    private func losesSession(_ response: HTTPClientResponse) -> Bool {
+        guard response.status.code == 404, session != nil else { return false }
+        session = nil
+        return true
+    }
+
+    /// The time since a server has said something that counts.
+    private final class Watch: Sendable {
+        private let patience: Duration
+        private let last = Mutex(ContinuousClock.now)
+
+        init(_ patience: Duration) { self.patience = patience }
+
+        func note() { last.withLock { $0 = .now } }
+
+        /// Returns when the server has been silent for too long.
+        func wait() async throws {
+            while true {
+                let rest = last.withLock { $0 } + patience - .now
+                if rest <= .zero { return }
+                try await Task.sleep(for: rest)
+            }
         }
     }
 
@@ -89,17 +138,26 @@ actor MCPHTTP: MCPTransport {
         } catch {
             try Task.checkCancellation()
             if (error as? HTTPClientError) == .deadlineExceeded { throw MCPError.silent(server: peer.name, method: method) }
-            throw MCPError.ended(server: peer.name, reason: "\(error)")
+            throw MCPError.ended(server: peer.name, reason: "\(error)".quotable)
         }
     }
 
-    private func answer(to id: Int, _ method: String, _ response: HTTPClientResponse) async throws -> JSONValue {
+    private func answer(
+        to id: Int, _ method: String, _ response: HTTPClientResponse, _ watch: Watch
+    ) async throws -> JSONValue {
+        if losesSession(response) { throw MCPSessionGone() }
         let type = response.headers.first(name: "Content-Type")?.lowercased() ?? ""
         do {
             if type.hasPrefix("text/event-stream") {
                 var events = MCPEvents(maximumBytes: Self.maximumBytes)
+                var bytes = 0
                 for try await part in response.body {
+                    bytes += part.readableBytes
+                    guard bytes < Self.maximumStream else {
+                        throw MCPError.invalidReply(server: peer.name, reason: "events with more than 64 MB")
+                    }
                     for event in try events.take(part.readableBytesView) {
+                        watch.note()
                         if let result = try take(event, id) { return result }
                     }
                 }

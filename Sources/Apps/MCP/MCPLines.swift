@@ -32,6 +32,12 @@ struct MCPLines {
         return items
     }
 
+    /// The last line, which has no line end.
+    mutating func finish() -> [Item] {
+        defer { line = [] }
+        return line.isEmpty || isTooLong ? [] : [.line(line)]
+    }
+
     private mutating func append(_ bytes: some Collection<UInt8>, _ items: inout [Item]) {
         if isTooLong { return }
         guard line.count + bytes.count <= maximumBytes else {

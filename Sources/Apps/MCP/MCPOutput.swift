@@ -38,6 +38,16 @@ struct MCPOutput {
 }
 
 extension String {
+    /// A text of a server within a sentence: in one line, without what controls a terminal, and not long.
+    var quotable: String {
+        let line = String(String.UnicodeScalarView(unicodeScalars.prefix(4_000))).withoutControls.split(
+            whereSeparator: \.isNewline
+        )
+        .joined(separator: " ").trimmingPrefix { $0.isWhitespace }
+        return line.unicodeScalars.count > 300
+            ? String(String.UnicodeScalarView(line.unicodeScalars.prefix(300))) + " …" : String(line)
+    }
+
     /// Without characters that control a terminal; line ends and tabulators stay.
     var withoutControls: String {
         var scalars = String.UnicodeScalarView()

@@ -14,6 +14,14 @@ actor MCPProcess: MCPTransport {
     private var end: MCPError?
     private let run: Task<Void, Never>
     private let errors: LastLines
+    /// The messages that the program has not read.
+    private let queued = Count()
+
+    private final class Count: Sendable {
+        private let count = Atomic(0)
+        var value: Int { count.load(ordering: .relaxed) }
+        func add(_ number: Int) { count.add(number, ordering: .relaxed) }
+    }
 
     private struct Waiting {
         let method: String
@@ -26,18 +34,27 @@ actor MCPProcess: MCPTransport {
     ///   - environment: variables in addition to those of this process.
     init(_ command: [String], environment: [String: String], folder: URL?, _ peer: MCPPeer) {
         self.peer = peer
+        // A server that closes its input must not end this program. Programs that are started have the usual setting again.
+        signal(SIGPIPE, SIG_IGN)
         let (stream, input) = AsyncStream<[UInt8]>.makeStream()
         self.input = input
+        let queued = queued
         let errors = LastLines()
         self.errors = errors
         let name = peer.name
         let box = Weak()
+        let (gate, open) = AsyncStream<Void>.makeStream()
         run = Task {
-            // A program that writes faster than its lines are read waits.
-            let end = await Self.run(command, environment, folder, name, stream, errors) { await box.process?.take($0) }
+            for await _ in gate { break }
+            let end = await Self.run(
+                command, environment, folder, name, stream, errors, queued,
+                // A program that writes faster than its lines are read waits.
+                output: { await box.process?.take($0) },
+                end: { await box.process?.finish(.ended(server: name, reason: "it has closed its output")) })
             await box.process?.finish(end)
         }
         box.set(self)
+        open.yield()
     }
 
     /// The tasks must not keep the object alive.
@@ -48,14 +65,33 @@ actor MCPProcess: MCPTransport {
         func set(_ process: MCPProcess) { reference.withLock { $0.process = process } }
     }
 
+    /// How long a program has to end by itself when its input has ended.
+    private static let grace = Duration.seconds(2)
+
     deinit {
         input.finish()
-        run.cancel()
+        let run = run
+        Task.detached { await Self.end(run) }
     }
 
-    func close() {
+    func close() async {
         input.finish()
-        run.cancel()
+        finish(.ended(server: peer.name, reason: "the connection was closed"))
+        await Self.end(run)
+    }
+
+    /// Waits until the program has ended, by force if it does not by itself.
+    private static func end(_ run: Task<Void, Never>) async {
+        let force = Task {
+            try await Task.sleep(for: grace)
+            run.cancel()
+        }
+        await run.value
+        force.cancel()
+    }
+
+    func listen(_ params: JSONValue) {
+        send(.request(id: .string("listen"), method: "subscriptions/listen", params: params))
     }
 
     func use(_ revision: String) {}
@@ -100,7 +136,13 @@ actor MCPProcess: MCPTransport {
         return params.setting("_meta", (params["_meta"] ?? .object([])).setting("progressToken", .int(id)))
     }
 
-    private func send(_ message: MCPMessage) { input.yield(message.json.bytes + [0x0A]) }
+    private func send(_ message: MCPMessage) {
+        queued.add(1)
+        input.yield(message.json.bytes + [0x0A])
+    }
+
+    /// The most messages that wait for a program that asks and does not read the answers.
+    private static let maximumQueue = 256
 
     private func expire(_ id: Int) {
         guard let request = waiting[id], ContinuousClock.now >= request.deadline else { return }
@@ -117,6 +159,7 @@ actor MCPProcess: MCPTransport {
     }
 
     private func finish(_ end: MCPError) {
+        // The first reason is the one that counts, unless the program's own words come later.
         self.end = end
         let all = waiting
         waiting = [:]
@@ -144,6 +187,7 @@ actor MCPProcess: MCPTransport {
                 if method == "notifications/progress" { extend(params["progressToken"]) }
                 peer.receive(method, params)
             case .request(let id, let method, _):
+                guard queued.value < Self.maximumQueue else { return }
                 // What servers of 2025 ask of clients is not offered, and ping is always answered.
                 send(method == "ping" ? .result(id: id, .object([])) : .failure(id: id, .unknownMethod(method)))
             }
@@ -176,27 +220,35 @@ actor MCPProcess: MCPTransport {
     /// Runs the program until it ends or the task is cancelled.
     private static func run(
         _ command: [String], _ environment: [String: String], _ folder: URL?, _ name: String, _ input: AsyncStream<[UInt8]>,
-        _ errors: LastLines, _ output: @escaping @Sendable (MCPLines.Item) async -> Void
+        _ errors: LastLines, _ queued: Count, output: @escaping @Sendable (MCPLines.Item) async -> Void,
+        end: @escaping @Sendable () async -> Void
     ) async -> MCPError {
         var options = PlatformOptions()
         options.processGroupID = 0
-        options.teardownSequence = [.send(signal: .terminate, toProcessGroup: true, allowedDurationToNextStep: .seconds(2))]
+        options.teardownSequence = [.send(signal: .terminate, toProcessGroup: true, allowedDurationToNextStep: grace)]
         let variables = Dictionary(
             uniqueKeysWithValues: environment.map { (Environment.Key(stringLiteral: $0.key), Optional($0.value)) })
+        let group = ProcessGroup()
+        // What the program has started does not outlive it.
+        defer { group.kill() }
         do {
             let result = try await Subprocess.run(
-                .name("env"), arguments: Arguments((folder.map { ["-C", $0.path] } ?? []) + command),
+                .name("env"), arguments: Arguments((folder.map { ["-C", $0.path] } ?? []) + ["--"] + command),
                 environment: .inherit.updating(variables), platformOptions: options, input: .inputWriter, output: .sequence,
                 error: .sequence
             ) { execution in
-                try await withThrowingTaskGroup(of: Void.self) { group in
+                group.set(execution.processIdentifier.value)
+                try await withThrowingTaskGroup(of: Void.self) { tasks in
                     let writer = execution.standardInputWriter
-                    group.addTask {
-                        for await bytes in input { _ = try await writer.write(bytes) }
+                    tasks.addTask {
+                        for await bytes in input {
+                            _ = try await writer.write(bytes)
+                            queued.add(-1)
+                        }
                         try await writer.finish()
                     }
                     let standardError = execution.standardError
-                    group.addTask {
+                    tasks.addTask {
                         for try await part in standardError { part.withUnsafeBytes { errors.add($0) } }
                     }
                     var lines = MCPLines()
@@ -204,16 +256,47 @@ actor MCPProcess: MCPTransport {
                         let items = part.withUnsafeBytes { lines.take($0) }
                         for item in items { await output(item) }
                     }
-                    group.cancelAll()
+                    for item in lines.finish() { await output(item) }
+                    await end()
+                    // Without an output it is of no use any more: it has the usual time to end by itself.
+                    tasks.addTask {
+                        try await Task.sleep(for: grace)
+                        group.kill()
+                    }
+                    tasks.addTask {
+                        while group.isAlive { try await Task.sleep(for: .milliseconds(20)) }
+                        throw CancellationError()
+                    }
+                    do { while try await tasks.next() != nil {} } catch is CancellationError {}
+                    tasks.cancelAll()
                 }
             }
             let said = errors.text
-            return .ended(
-                server: name, reason: said.isEmpty ? "\(result.terminationStatus)" : said)
+            return .ended(server: name, reason: said.isEmpty ? "\(result.terminationStatus)" : said)
         } catch {
             let said = errors.text
             return .ended(server: name, reason: said.isEmpty ? "\(error)" : said)
         }
+    }
+}
+
+/// The processes that a server consists of.
+private final class ProcessGroup: Sendable {
+    private let leader = Atomic<Int32>(0)
+
+    func set(_ identifier: Int32) { leader.store(identifier, ordering: .relaxed) }
+
+    /// Whether the first process has not ended, or nobody has asked how it ended.
+    var isAlive: Bool {
+        let identifier = leader.load(ordering: .relaxed)
+        guard identifier > 0 else { return false }
+        var information = siginfo_t()
+        return waitid(P_PID, id_t(identifier), &information, WEXITED | WNOHANG | WNOWAIT) == 0 && information.si_signo == 0
+    }
+
+    func kill() {
+        let identifier = leader.load(ordering: .relaxed)
+        if identifier > 0 { _ = Glibc.kill(-identifier, SIGKILL) }
     }
 }
 
@@ -231,6 +314,7 @@ final class LastLines: Sendable {
 
     var text: String {
         let text = String(decoding: bytes.withLock { $0 }, as: UTF8.self)
-        return text.split(whereSeparator: \.isNewline).suffix(3).joined(separator: " / ").trimmingCharacters(in: .whitespaces)
+        let lines = text.split(whereSeparator: \.isNewline).suffix(3).map { String($0).quotable }
+        return lines.joined(separator: " / ").trimmingCharacters(in: .whitespaces)
     }
 }

@@ -16,10 +16,8 @@ extension MCPServer {
     ///   - input: a file or a pipe with messages in lines.
     ///   - output: where each answer is a line.
     func run(reading input: FileHandle, writing output: FileHandle) async throws {
-        let session = MCPSession(self) { message in
-            // One write for each line: answers of calls that run together do not mix.
-            try? output.write(contentsOf: Data(message.json.bytes + [0x0A]))
-        }
+        let lines = LineWriter(output)
+        let session = MCPSession(self) { lines.write($0.json.bytes + [0x0A]) }
         let (parts, feed) = AsyncStream<Data>.makeStream()
         // Reading waits, and must not hold up the threads of tasks.
         let reader = Thread {
@@ -31,17 +29,38 @@ extension MCPServer {
             feed.finish()
         }
         reader.start()
-        var lines = MCPLines()
-        for await part in parts {
-            for item in lines.take(part) {
+        var incoming = MCPLines()
+        func take(_ items: [MCPLines.Item]) {
+            for item in items {
                 switch item {
                 case .line(let bytes): session.take(bytes)
                 case .tooLong: session.refuse(.parseError)
                 }
             }
         }
+        for await part in parts { take(incoming.take(part)) }
+        take(incoming.finish())
         session.cancel()
+        try lines.check()
     }
+}
+
+/// Writes whole lines: answers of calls that run together do not mix.
+private final class LineWriter: Sendable {
+    private let file: FileHandle
+    private let failure = Mutex<(any Error)?>(nil)
+
+    init(_ file: FileHandle) { self.file = file }
+
+    func write(_ line: [UInt8]) {
+        failure.withLock { failure in
+            guard failure == nil else { return }
+            do { try file.write(contentsOf: Data(line)) } catch { failure = error }
+        }
+    }
+
+    /// - Throws: why a line was not written.
+    func check() throws { if let error = failure.withLock({ $0 }) { throw error } }
 }
 
 /// The messages between a server and one client that is a program.
@@ -98,7 +117,8 @@ final class MCPSession: Sendable {
             }
             if let failure = MCPServer.failure(ofEnvelope: params) { return send(.failure(id: id, failure)) }
         }
-        let isFull = state.withLock { $0.calls.count >= Self.maximumCalls }
+        let (isFull, isKnown) = state.withLock { ($0.calls.count >= Self.maximumCalls, $0.calls[id] != nil) }
+        if isKnown { return send(.failure(id: id, MCPFailure(code: -32600, message: "Another request has this id."))) }
         if isFull { return send(.failure(id: id, MCPFailure(code: -32603, message: "Too many calls run already."))) }
         let (server, send) = (server, send)
         // The task must be known before it ends.
@@ -128,14 +148,20 @@ extension MCPServer {
 
     /// What is wrong with the part of a request of 2026 that says what the client is.
     static func failure(ofEnvelope params: JSONValue) -> MCPFailure? {
+        if let failure = missing(inEnvelope: params) { return failure }
+        let version = params["_meta"]?[MCPRevision.versionKey]?.string ?? ""
+        return version == MCPRevision.modern ? nil : .unsupportedVersion(version)
+    }
+
+    private static func missing(inEnvelope params: JSONValue) -> MCPFailure? {
         let meta = params["_meta"]
-        guard let version = meta?[MCPRevision.versionKey]?.string else {
+        guard meta?[MCPRevision.versionKey]?.string != nil else {
             return .invalidParams("“_meta” must have “\(MCPRevision.versionKey)”.")
         }
         guard case .object? = meta?[MCPRevision.capabilitiesKey] else {
             return .invalidParams("“_meta” must have “\(MCPRevision.capabilitiesKey)”.")
         }
-        return version == MCPRevision.modern ? nil : .unsupportedVersion(version)
+        return nil
     }
 
     /// A reply to a message over HTTP.
@@ -157,12 +183,19 @@ extension MCPServer {
         guard let body else { return HTTPReply(400, .failure(id: .null, .parseError)) }
         let message: MCPMessage
         do { message = try MCPMessage(body) } catch { return HTTPReply(400, .failure(id: .null, error)) }
-        guard case .request(let id, let method, let params) = message else { return HTTPReply(202) }
         let version = header("MCP-Protocol-Version")
+        guard case .request(let id, let method, let params) = message else {
+            if case .notification = message { return HTTPReply(202) }
+            // Servers of 2026 ask nothing, so that nothing is answered.
+            let isLegacy = version.map { MCPRevision.legacyVersions.contains($0) } ?? true
+            return isLegacy ? HTTPReply(202) : HTTPReply(400, .failure(id: .null, .invalidRequest))
+        }
         let isModern =
             version.map { !MCPRevision.legacyVersions.contains($0) } ?? (params["_meta"]?[MCPRevision.versionKey] != nil)
         if isModern {
-            if let failure = Self.failure(ofEnvelope: params) ?? Self.mismatch(method, params, header) {
+            if let failure = Self.missing(inEnvelope: params) ?? Self.mismatch(method, params, header)
+                ?? Self.failure(ofEnvelope: params)
+            {
                 return HTTPReply(400, .failure(id: id, failure))
             }
             if ["initialize", "ping"].contains(method) { return HTTPReply(404, .failure(id: id, .unknownMethod(method))) }

@@ -126,7 +126,7 @@ public final class MCPTools: Sendable {
         try await self.init(client, options)
     }
 
-    private init(_ client: MCPClient, _ options: Options) async throws {
+    init(_ client: MCPClient, _ options: Options) async throws {
         self.client = client
         var definitions: [Definition] = []
         var problems: [String] = []
@@ -144,12 +144,13 @@ public final class MCPTools: Sendable {
                 definitions.append(definition)
             } catch let problem as Problem {
                 let name = json["name"]?.string ?? "a tool without a name"
-                if options.tools?.contains(name) ?? true { problems.append("\(name): \(problem.reason)") }
+                if options.tools?.contains(name) ?? true { problems.append("\(name.quotable): \(problem.reason.quotable)") }
             }
         }
         self.definitions = definitions
         self.problems = problems
-        tools = definitions.map { MCPTool(definition: $0, client: client, options: options) }
+        let changes = ToolChanges(client, definitions)
+        tools = definitions.map { MCPTool(definition: $0, client: client, options: options, changes: changes) }
     }
 
     /// Calls a tool, without asking for approval.
@@ -157,7 +158,7 @@ public final class MCPTools: Sendable {
     /// - Returns: its output, cut as outputs are, and whether the call failed; nil if there is no tool of this name.
     package func call(_ name: String, _ arguments: GeneratedContent) async throws -> (text: String, isError: Bool)? {
         guard let tool = tools.first(where: { $0.name == name }) as? MCPTool else { return nil }
-        do { return (try await tool.output(of: arguments), false) } catch let error as MCPError {
+        do { return (try await tool.output(of: arguments, isApproved: true), false) } catch let error as MCPError {
             return (error.localizedDescription, true)
         }
     }
@@ -194,7 +195,10 @@ extension MCPTools.Definition {
         }
         self.name = name
         let text = (json["description"]?.string ?? json["title"]?.string ?? "").withoutControls
-        description = text.count > Self.maximumDescription ? String(text.prefix(Self.maximumDescription)) + " …" : text
+        let scalars = text.unicodeScalars
+        description =
+            scalars.count > Self.maximumDescription
+            ? String(String.UnicodeScalarView(scalars.prefix(Self.maximumDescription))) + " …" : text
         let annotations = json["annotations"]
         isReadOnly = annotations?["readOnlyHint"] == .bool(true)
         // What a server does not say is the worst.
@@ -203,11 +207,36 @@ extension MCPTools.Definition {
     }
 }
 
+/// Which tools of a server are not any more what the session was given: a server may not change what has been approved.
+private final class ToolChanges: Sendable {
+    private let client: MCPClient
+    private let definitions: [String: JSONValue]
+    private let changed = Mutex<Set<String>>([])
+
+    init(_ client: MCPClient, _ definitions: [MCPTools.Definition]) {
+        self.client = client
+        self.definitions = Dictionary(definitions.map { ($0.name, $0.json) }) { first, _ in first }
+    }
+
+    /// - Throws: ``MCPError/toolChanged(tool:)``, or why nobody knows.
+    func check(_ name: String) async throws {
+        if let changes = client.unseenChanges {
+            let now = try await client.list("tools/list", "tools", maximum: MCPClient.maximumTools)
+            let listed = Dictionary(now.compactMap { json in json["name"]?.string.map { ($0, json) } }) { first, _ in first }
+            let others = definitions.filter { name, json in listed[name].map { !$0.isEqual(to: json) } ?? true }
+            changed.withLock { $0.formUnion(others.keys) }
+            client.noteComparison(of: changes)
+        }
+        if changed.withLock({ $0.contains(name) }) { throw MCPError.toolChanged(tool: name) }
+    }
+}
+
 /// A tool of a server.
 private struct MCPTool: Tool {
     let definition: MCPTools.Definition
     let client: MCPClient
     let options: MCPTools.Options
+    let changes: ToolChanges
 
     var name: String { definition.name }
     var description: String { definition.description }
@@ -219,9 +248,9 @@ private struct MCPTool: Tool {
         }
     }
 
-    fileprivate func output(of arguments: GeneratedContent) async throws -> String {
-        try await approve(arguments)
-        try await checkUnchanged()
+    fileprivate func output(of arguments: GeneratedContent, isApproved: Bool = false) async throws -> String {
+        if !isApproved { try await approve(arguments) }
+        try await changes.check(name)
         let json = try JSONParser.parse(arguments.jsonString)
         let params = JSONValue.object([.init("name", .string(name)), .init("arguments", json)])
         let result = try await client.call("tools/call", params, headers: headers(json))
@@ -242,13 +271,6 @@ private struct MCPTool: Tool {
             case .askAlways(let ask): await ask(call)
             }
         if !isAllowed { throw MCPError.denied(tool: name) }
-    }
-
-    /// A server that has said that its tools have changed may not change what has been approved.
-    private func checkUnchanged() async throws {
-        guard client.takeChange() else { return }
-        let now = try await client.list("tools/list", "tools", maximum: MCPClient.maximumTools)
-        guard now.first(where: { $0["name"]?.string == name }) == definition.json else { throw MCPError.toolChanged(tool: name) }
     }
 
     /// The arguments that the server wants to see in headers, too.

@@ -11,10 +11,19 @@ protocol MCPTransport: Sendable {
     func request(_ method: String, _ params: JSONValue, headers: [String: String], patience: Duration?) async throws -> JSONValue
     /// Sends a message that has no answer.
     func notify(_ method: String, _ params: JSONValue) async throws
+    /// Asks for notifications, for as long as the connection lasts. Does nothing where that is not possible.
+    func listen(_ params: JSONValue) async
     /// From now on the server is spoken to in a revision.
     func use(_ revision: String) async
     func close() async
 }
+
+extension MCPTransport {
+    func listen(_ params: JSONValue) async {}
+}
+
+/// A server of 2025 does not know the session any more.
+struct MCPSessionGone: Error {}
 
 /// What both transports know of a server, and tell of it.
 struct MCPPeer: Sendable {

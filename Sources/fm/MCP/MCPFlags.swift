@@ -41,13 +41,14 @@ struct MCPFlags: ParsableArguments {
     ///
     /// - Parameter ask: whether a call is allowed that may change something; nil to refuse it.
     /// - Throws: ``CommandFailure`` if one of them cannot be used.
-    func connect(ask: (@Sendable (MCPTools.Call) async -> Bool)?) async throws -> [MCPTools] {
+    /// - Parameter isOneList: whether the tools are used together, so that each name must be there once.
+    func connect(ask: (@Sendable (MCPTools.Call) async -> Bool)?, isOneList: Bool = true) async throws -> [MCPTools] {
         var options = MCPTools.Options(patience: .seconds(mcpPatience))
         options.approval = allowTools ? .all : ask.map { .ask($0) } ?? .readOnly
-        return try await connect(options)
+        return try await connect(options, isOneList: isOneList)
     }
 
-    func connect(_ options: MCPTools.Options) async throws -> [MCPTools] {
+    func connect(_ options: MCPTools.Options, isOneList: Bool = true) async throws -> [MCPTools] {
         var options = options
         options.tools = mcpTools.map { Set($0.split(separator: ",").map { $0.trimmingCharacters(in: .whitespaces) }) }
         var connected: [MCPTools] = []
@@ -69,7 +70,7 @@ struct MCPFlags: ParsableArguments {
             }
         }
         let names = connected.flatMap(\.tools).map(\.name)
-        if let twice = Dictionary(names.map { ($0, 1) }, uniquingKeysWith: +).first(where: { $0.value > 1 })?.key {
+        if isOneList, let twice = Dictionary(names.map { ($0, 1) }, uniquingKeysWith: +).first(where: { $0.value > 1 })?.key {
             throw CommandFailure("Two servers have a tool “\(twice)”. Choose with --mcp-tools.", code: .wrongUsage)
         }
         return connected

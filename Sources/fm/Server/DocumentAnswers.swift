@@ -17,9 +17,12 @@ enum DocumentAnswers {
             let answer = try await CitedAnswer(question: question, from: context, model: model)
             return ModelServer.DocumentAnswer(
                 text: answer.text,
-                citations: answer.sources.map { source in
-                    .init(
-                        number: source.number, source: source.place, lines: "",
+                citations: answer.sources.map { source -> ModelServer.DocumentAnswer.Citation in
+                    // A place is a path with the lines, or pages, after a colon.
+                    let path = source.passages.first?.path ?? source.place
+                    return .init(
+                        number: source.number, source: path,
+                        lines: source.place.hasPrefix(path + ":") ? String(source.place.dropFirst(path.count + 1)) : "",
                         text: source.passages.map(\.text).joined(separator: "\n"))
                 })
         }

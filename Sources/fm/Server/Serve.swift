@@ -169,7 +169,7 @@ struct Serve: AsyncParsableCommand {
         configuration.hasConsole = console
         if offerTools { configuration.tools = try await MCPOffer.server(ModelChoice(model: model.first), index: index) }
         // People approve calls in the page.
-        configuration.consoleTools = try await mcpFlags.connect(ask: nil)
+        configuration.consoleTools = try await mcpFlags.connect(ask: nil, isOneList: false)
         if let index { configuration.documents = try await DocumentAnswers.answer(from: index, ModelChoice(model: model.first)) }
         if check {
             try Self.checkAddress(configuration)

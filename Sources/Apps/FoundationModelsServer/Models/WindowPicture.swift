@@ -96,7 +96,9 @@ extension LocalTurn {
             case .instructions(let instructions):
                 // Tools are written with the instructions.
                 if !tools.isEmpty {
-                    let entry = entries[index]
+                    var bare = instructions
+                    bare.toolDefinitions = []
+                    let entry = Transcript.Entry.instructions(bare)
                     let plain = try await onAnotherThread {
                         try model.tokens(for: renderer.prompt(for: [entry]), addGenerationPrompt: false).count
                     }
@@ -114,9 +116,10 @@ extension LocalTurn {
                         without[index] = all.last { if case .prompt = $0 { true } else { false } } ?? entries[index]
                         let bare = try await tokens(Array(without[...index]), isWaiting: isLast).count
                         let recalled = max(0, (isLast ? whole.count : count) - bare)
-                        let names = recall.recalledItems.map { "turn \($0.turn + 1)" }
+                        let turns = Set(recall.recalledItems.map(\.turn)).sorted().map { "\($0 + 1)" }
                         add(
-                            "recall", "Recalled: " + names.joined(separator: ", "), upTo: used + recalled, state: "recalled",
+                            "recall", "Recalled: turns " + turns.joined(separator: ", "), upTo: used + recalled,
+                            state: "recalled",
                             why: "They are likely to be needed for the question.")
                     }
                     if request.format != nil, chat.describesFormat {
@@ -132,9 +135,10 @@ extension LocalTurn {
                     }
                     add("question", "Question", upTo: isLast ? whole.count : count)
                 } else {
-                    add("turn", "User: " + text.prefix(40), upTo: count)
+                    add("turn", "User: " + Self.beginning(of: text), upTo: count)
                 }
-            case .response(let response): add("turn", "Assistant: " + response.segments.modelText.prefix(40), upTo: count)
+            case .response(let response):
+                add("turn", "Assistant: " + Self.beginning(of: response.segments.modelText), upTo: count)
             case .toolCalls(let calls):
                 add("turn", "Calls: " + calls.map(\.toolName).joined(separator: ", "), upTo: count)
             case .toolOutput(let output): add("turn", "Result of \(output.toolName)", upTo: count)
@@ -157,10 +161,18 @@ extension LocalTurn {
         let recalled = Set(fitted.recall?.recalledItems.map(\.turn) ?? [])
         return prompts.prefix(fitted.leftOutTurns).enumerated().map { index, text in
             (
-                "User: " + text.prefix(40),
-                recalled.contains(index) ? "Left out, but quoted before the question." : "Left out: the window is full."
+                "Turn \(index + 1): " + beginning(of: text),
+                recalled.contains(index) ? "Left out, but quoted before the question." : "Left out to make room."
             )
         }
+    }
+
+    /// The first words of a text, in one line.
+    private static func beginning(of text: String) -> String {
+        let words = text.prefix(200).split(whereSeparator: \.isWhitespace)
+        var line = ""
+        for word in words where line.count < 40 { line += (line.isEmpty ? "" : " ") + word.prefix(40) }
+        return line.count < text.count ? line + " …" : line
     }
 
     /// The conversation with the description of the answer's form.

@@ -58,7 +58,7 @@ extension ModelServer {
                 let data = found.map { summary in
                     JSONValue.object([
                         .init("id", .string(summary.id)), .init("title", .string(summary.title)),
-                        .init("created", .int(summary.created)), .init("updated", .int(summary.updated)),
+                        .init("created", .int(summary.created / 1_000)), .init("updated", .int(summary.updated / 1_000)),
                         .init("messages", .int(summary.messages)),
                     ])
                 }
@@ -71,8 +71,10 @@ extension ModelServer {
                 }
                 return exchange.large(
                     .object([
-                        .init("id", .string(id)), .init("title", .string(known.title)), .init("created", .int(known.created)),
-                        .init("updated", .int(known.updated)), .init("tree", known.tree), .init("revision", .int(known.revision)),
+                        .init("id", .string(id)), .init("title", .string(known.title)),
+                        .init("created", .int(known.created / 1_000)),
+                        .init("updated", .int(known.updated / 1_000)), .init("tree", known.tree),
+                        .init("revision", .int(known.revision)),
                     ]), stall: .seconds(configuration.idleConnectionSeconds))
             },
             Route(method: .put, paths: [place + "/{id}"], name: "/console/conversations/{id}") { [self] exchange in
@@ -84,7 +86,8 @@ extension ModelServer {
                 guard let tree = fields.value("tree") else { throw RequestError.invalid("tree", "“tree” is missing.") }
                 let expected = try fields.int("revision")
                 try fields.finish()
-                let now = Int(Date().timeIntervalSince1970)
+                // Pages write several times in a second.
+                let now = Int(Date().timeIntervalSince1970 * 1_000)
                 let nodes: Int =
                     switch tree["nodes"] {
                     case .array(let items): items.count
@@ -235,6 +238,7 @@ extension ModelServer {
         let name = try fields.string(required: "server")
         let tool = try fields.string(required: "tool")
         let arguments = fields.value("arguments") ?? .object([])
+        guard case .object = arguments else { throw RequestError.invalid("arguments", "“arguments” must be an object.") }
         try fields.finish()
         guard let server = configuration.consoleTools.first(where: { $0.name == name }) else {
             throw RequestError(404, code: "not_found", param: "server", "There is no server of tools “\(name)”.")
@@ -250,6 +254,7 @@ extension ModelServer {
         var fields = try Fields(body)
         let question = try fields.string(required: "question")
         try fields.finish()
+        guard !question.allSatisfy(\.isWhitespace) else { throw RequestError.invalid("question", "The question is empty.") }
         guard let documents = configuration.documents else {
             throw RequestError(404, code: "not_found", "This server has no index of documents.")
         }
@@ -258,6 +263,8 @@ extension ModelServer {
         let answer: DocumentAnswer
         do { answer = try await exchange.whileConnected { try await documents(question) } } catch let error as CancellationError {
             throw error
+        } catch LanguageModelError.contextSizeExceeded(let context) {
+            throw RequestError.tooLong(tokens: context.tokenCount, contextSize: context.contextSize, param: "question")
         } catch {
             ServerLog.logger.error("A question cannot be answered", metadata: ["reason": "\(error)"])
             throw RequestError(500, type: "server_error", "The question could not be answered: \(error.localizedDescription)")

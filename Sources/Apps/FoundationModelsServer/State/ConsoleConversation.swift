@@ -9,7 +9,7 @@ struct ConsoleConversation: Sendable {
     var text: String
     var tree: JSONValue
     var messages: Int
-    /// Seconds since 1970.
+    /// Milliseconds since 1970.
     var created: Int
     var updated: Int
     /// How often it was written.

@@ -1,6 +1,6 @@
 // Decisions: a state, questions about it, and how probable each answer is. No text is written by the model.
 
-import { h, field, iconButton, percent, growing, say } from "./dom.js";
+import { h, field, iconButton, percent, growing, say, seconds } from "./dom.js";
 import { bars } from "./json-view.js";
 import { json } from "./api.js";
 import { keep } from "./settings.js";
@@ -113,7 +113,7 @@ export class Decide {
     try {
       const { answers } = await json("/v1/decisions", { method: "POST", body, signal: this.#abort.signal });
       this.#show(h("h2", "Answers"), ...answers.map((answer) => this.#answer(answer)),
-        h("p.hint", `${Math.round(performance.now() - begin)} ms`));
+        h("p.hint", seconds(performance.now() - begin)));
       say("The answers are there.");
     } catch (error) {
       this.#result.replaceChildren(...(error.name === "AbortError" ? [h("p.note", "Stopped.")] : [h("p.error", error.message)]));
@@ -130,7 +130,7 @@ export class Decide {
   #answer(answer) {
     const question = this.state.questions.find((question) => question.name === answer.name);
     const head = (words) => h("header", h("h3", question?.instructions ?? answer.name), h("strong.verdictword", words));
-    const sure = answer.confidence === undefined ? null : h("p.hint", `Confidence ${percent(answer.confidence)}`);
+    const sure = answer.confidence === undefined ? null : h("p.hint", `Confidence ${percent(answer.confidence)}, where 0 % is a guess and 100 % is certain`);
     if (answer.type === "predicate") {
       return h("section.card", head(answer.probability >= 0.5 ? "Yes" : "No"), bars(
         [{ value: true, label: "Yes", probability: answer.probability },
@@ -139,7 +139,7 @@ export class Decide {
     }
     if (answer.type === "score") {
       const best = answer.probabilities.reduce((best, other) => other.probability > best.probability ? other : best);
-      return h("section.card", head(`${Number(answer.score).toFixed(2)}`),
+      return h("section.card", head(`${Number(answer.score).toFixed(1)} of ${answer.probabilities.length - 1}`),
         bars(answer.probabilities, { chosen: best.value, label: answer.name }), sure);
     }
     return h("section.card", head(answer.choice), bars(answer.probabilities, { chosen: answer.choice, label: answer.name }), sure);

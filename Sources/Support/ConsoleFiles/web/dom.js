@@ -202,6 +202,7 @@ export function download(name, type, text) {
 
 const plain = new Intl.NumberFormat("en");
 export const number = (value) => plain.format(value);
+export const seconds = (milliseconds) => milliseconds < 950 ? `${Math.round(milliseconds)} ms` : `${(milliseconds / 1000).toFixed(1)} s`;
 export const percent = (value) =>
   value > 0 && value < 0.001 ? "< 0.1 %" : value < 1 && value > 0.999 ? "> 99.9 %"
     : `${(value * 100).toFixed(value < 0.1 || value > 0.99 ? 1 : 0).replace(/\.0$/, "")} %`;

@@ -97,7 +97,8 @@ export class Engine {
       if (event.usage) node.usage = event.usage;
     }
     node.finish = "stop";
-    node.speed = { first: (first ?? begin) - begin };
+    // The server checks an answer from documents before it sends any of it.
+    node.speed = { first: (first ?? begin) - begin, total: Math.round(performance.now() - begin) };
   }
 
   /// Asks how sure the model was of the fields with few values. The answer is complete without it.
@@ -180,8 +181,10 @@ function speed(node, first, rest) {
   const { prompt_tokens: prompt, completion_tokens: answer, prompt_tokens_details: details } = node.usage ?? {};
   const cached = details?.cached_tokens ?? 0;
   const rate = (count, milliseconds) => count > 0 && milliseconds > 0 ? Math.round(count / milliseconds * 10_000) / 10 : null;
+  // Calls arrive in one piece: when it came says nothing of reading and writing.
+  if (node.calls && !node.timings) return { first: Math.round(first), total: Math.round(first + rest), cached, prompt, answer };
   return {
     first: Math.round(first), prefill: node.timings?.prompt_per_second ?? (prompt - cached < 16 ? null : rate(prompt - cached, first)),
-    decode: node.timings?.predicted_per_second ?? rate(answer - 1, rest), cached, prompt, answer,
+    decode: node.timings?.predicted_per_second ?? (rest < 50 ? null : rate(answer - 1, rest)), cached, prompt, answer,
   };
 }

@@ -1,6 +1,6 @@
 // One message. Its view is made once and updated while the message grows.
 
-import { h, iconButton, icon, copyButton, openDialog, growing, number, say } from "./dom.js";
+import { h, iconButton, icon, copyButton, openDialog, growing, number, say, seconds } from "./dom.js";
 import { MarkdownView } from "./markdown.js";
 import { JSONView, bars } from "./json-view.js";
 import { ToolCard } from "./tool-card.js";
@@ -19,6 +19,8 @@ export class MessageView {
   /// What stands below the answer, as text: it is made anew only if it changes.
   #state = "";
   #isEditing = false;
+  /// The text of a message of the user that is shown.
+  #said = null;
   #showsTokens = false;
 
   constructor(app, conversation, node) {
@@ -48,14 +50,18 @@ export class MessageView {
   }
 
   #showText() {
-    if (this.#body?.textContent === this.node.content) return;
-    // A very long message is shown in part, like an answer.
     const text = this.node.content;
-    const most = 20_000;
+    if (this.#said === text) return;
+    this.#said = text;
+    // A long message, such as a text that was pasted, is shown in part: it would hide the answers.
+    const isLong = text.length > 4_000;
+    const most = isLong ? Math.max(text.lastIndexOf("\n", 2_000), text.lastIndexOf(" ", 2_000), 1_500) : text.length;
     this.#body = h("div.said", text.slice(0, most));
-    const rest = text.length > most && h("button.quiet",
-      { onclick: (event) => { event.currentTarget.replaceWith(h("div.said", text.slice(most, most + 400_000))); } },
-      `Show the rest (${number(text.length - most)} characters)`);
+    const rest = isLong && h("button.quiet", { onclick: (event) => {
+      this.#body.textContent = text.slice(0, 400_000);
+      event.currentTarget.remove();
+      this.#foot.querySelector("button")?.focus();
+    } }, `Show the rest (${number(text.length - most)} characters)`);
     this.#content.replaceChildren(...[this.#body, rest].filter(Boolean));
   }
 
@@ -121,7 +127,8 @@ export class MessageView {
   #actions() {
     const { node, app, conversation } = this;
     if (this.#isEditing) return [];
-    if (node.running) return [h("span.speed", h("span.pulse", { "aria-hidden": "true" }), "Answering")];
+    if (node.running) return [h("span.speed", h("span.pulse", { "aria-hidden": "true" }),
+      node.usesDocuments ? "Reading the documents" : "Answering")];
     const isAnswer = node.role === "assistant";
     return [
       this.#branches(),
@@ -160,7 +167,7 @@ export class MessageView {
     const fit = growing(area, 480);
     const end = () => {
       this.#isEditing = false;
-      this.#body = node.role === "user" ? null : this.#body;
+      this.#said = null;
       this.#content.replaceChildren(...(node.role === "user" ? []
         : [this.#reasoning, this.#body?.element, ...[...this.#cards.values()].map((card) => card.element)].filter(Boolean)));
       this.update();
@@ -192,8 +199,7 @@ export class MessageView {
 }
 
 function speedWords({ speed, finish }) {
-  const seconds = (milliseconds) => milliseconds < 950 ? `${Math.round(milliseconds)} ms` : `${(milliseconds / 1000).toFixed(1)} s`;
-  const words = [`${seconds(speed.first)} to first token`];
+  const words = [speed.total === undefined ? `${seconds(speed.first)} to first token` : `Answered in ${seconds(speed.total)}`];
   if (speed.prefill) words.push(`${number(Math.round(speed.prefill))} tokens/s read`);
   if (speed.decode) words.push(`${number(Math.round(speed.decode))} tokens/s written`);
   if (speed.prompt) words.push(`${number(speed.cached)} of ${number(speed.prompt)} tokens cached`);
@@ -203,7 +209,14 @@ function speedWords({ speed, finish }) {
 function confidence(fields) {
   return h("section.card.confidence", { "aria-label": "Probabilities of the fields" }, h("h2", "How sure the model was"),
     fields.map((field) => h("div.fieldbars", h("h3", h("code", field.pointer)),
-      bars(field.options, { chosen: field.chosen, label: field.pointer }))));
+      bars(field.options, { chosen: field.chosen, label: field.pointer }), isLucky(field)
+        && h("p.hint", "The value was drawn; another one is more probable."))));
+}
+
+/// Whether a value other than the most probable one was written, as sampling does now and then.
+function isLucky({ options, chosen }) {
+  const of = (value) => options.find((option) => JSON.stringify(option.value) === JSON.stringify(value))?.probability;
+  return of(chosen) !== undefined && options.some((option) => option.probability > of(chosen));
 }
 
 function sources(citations) {

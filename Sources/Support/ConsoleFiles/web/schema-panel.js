@@ -1,6 +1,6 @@
 // The schema of the answers: whether the server can enforce it, and what that costs, is known while it is written.
 
-import { h, field, toggle, debounce, number, copyButton } from "./dom.js";
+import { h, field, toggle, debounce, number, seconds, copyButton } from "./dom.js";
 import { json, ServerError } from "./api.js";
 import { samples } from "./schema-samples.js";
 
@@ -81,7 +81,8 @@ export class SchemaPanel {
         verdict.pointer !== undefined && h("p", "At ", h("code", verdict.pointer || "the root"))], "bad");
     }
     const facts = h("dl.facts", fact("At least", `${number(verdict.minimumTokens)} tokens`),
-      fact("Work to prepare", number(verdict.work)),
+      // A unit of work is about half a microsecond.
+      fact("To prepare", `up to ${seconds(Math.max(1, verdict.work / 2000))}`),
       fact("Closed fields", String(verdict.closed?.length ?? 0)));
     this.#show([
       h("p", h("strong", "This can be enforced.")), facts,

@@ -53,7 +53,7 @@ export class ToolCard {
     const { app, conversation, node, call } = this;
     const run = () => app.engine.runCall(conversation, node, call);
     return [
-      h("p.hint", `${tool.tool} of the server “${tool.server}” ${tool.isReadOnly ? "only reads." : "may change something."}`),
+      h("p.hint", `“${tool.tool}” of the server “${tool.server}” ${tool.isReadOnly ? "only reads." : "may change something."}`),
       h("div.buttons",
         h("button.primary", { onclick: run }, call.error ? "Run again" : "Run"),
         tool.isReadOnly && h("button", { onclick: () => { conversation.approved.push(tool.key); run(); } },

@@ -75,7 +75,7 @@ export class ToolsPanel {
     const { settings } = this.app;
     const isOn = (tool) => settings.mcp.includes(`${entry.name}/${tool.name}`);
     const cost = entry.tools.filter(isOn).reduce((sum, tool) => sum + (tool.tokens ?? 0), 0);
-    return h("section.mcp", h("h2", entry.name, h("span.cost", cost ? `${number(cost)} tokens in each request` : "off")),
+    return h("section.mcp", h("h2", entry.name, h("span.cost", cost ? `about ${number(cost)} tokens in each request` : "off")),
       entry.tools.map((tool) => toggle(tool.name, isOn(tool), (value) => {
         const key = `${entry.name}/${tool.name}`;
         const mcp = settings.mcp.filter((other) => other !== key).concat(value ? [key] : []);
@@ -83,6 +83,6 @@ export class ToolsPanel {
         const index = [...this.element.querySelectorAll("input[type=checkbox]")].indexOf(document.activeElement);
         this.update();
         this.element.querySelectorAll("input[type=checkbox]")[index]?.focus();
-      }, `${tool.description ?? ""} · ${number(tool.tokens ?? 0)} tokens · ${tool.readOnly ? "only reads" : "may change something"}`)));
+      }, `${tool.description ?? ""} · about ${number(tool.tokens ?? 0)} tokens · ${tool.readOnly ? "only reads" : "may change something"}`)));
   }
 }

@@ -193,7 +193,7 @@ export function markdown(conversation) {
     parts.push(`## ${{ user: "You", assistant: node.model ?? "Assistant", tool: `Result of ${node.name ?? "the tool"}` }[node.role]}`);
     if (node.content) parts.push(node.schema || node.role === "tool" ? fence(node.content) : node.content);
     for (const call of node.calls ?? []) parts.push(`Calls \`${call.name}\`:\n\n${fence(call.arguments)}`);
-    for (const citation of node.citations ?? []) parts.push(`[${citation.number}]: ${citation.source}, lines ${citation.lines}`);
+    for (const citation of node.citations ?? []) parts.push(`[${citation.number}]: ${citation.source}${citation.lines ? `, lines ${citation.lines}` : ""}`);
   }
   return parts.join("\n\n") + "\n";
 }

@@ -61,23 +61,31 @@ export class WindowPanel {
     free.style.flexGrow = Math.max(0, size - used);
     bar.append(free);
     const present = kinds.filter((kind) => inside.some((part) => part.kind === kind));
+    const left = leftOut(parts, this.#picture.querySelector(".leftout")?.open);
     this.#picture.replaceChildren(
       h("p.total", h("strong", number(used)), ` of ${number(size)} tokens`, used > size ? h("span.error", " — more than fits") : null),
       bar,
       h("ul.key", { "aria-hidden": "true" }, present.map((kind) => h("li", h(`span.dot.k-${kind}`), names[kind])),
         h("li", h("span.dot.free"), "Free")),
-      table(parts, size, used));
+      ...[left, table(parts.filter((part) => part.state !== "evicted"), size, used)].filter(Boolean));
     this.#state.textContent = `${number(cached)} of ${number(used)} tokens are cached. ${number(Math.max(0, size - used))} are free.`;
   }
 }
 
+/// Turns that are not in the window: they are many in a long conversation, and no part of it.
+function leftOut(parts, isOpen = false) {
+  const turns = parts.filter((part) => part.state === "evicted");
+  if (!turns.length) return null;
+  return h("details.leftout", { open: isOpen }, h("summary", turns.length === 1 ? "One turn is left out" : `${number(turns.length)} turns are left out`),
+    h("ol", turns.map((part) => h("li", h("span.label", part.label || names.turn), part.why && h("small", part.why)))));
+}
+
 function table(parts, size, used) {
-  const row = (part) => h("tr", { class: part.state === "evicted" ? "evicted" : part.state === "recalled" ? "recalled" : null },
+  const row = (part) => h("tr", { class: part.state === "recalled" ? "recalled" : null },
     h("th", { scope: "row" }, h(`span.dot.k-${kindOf(part)}`, { "aria-hidden": "true" }), h("span.label", part.label || names[part.kind]),
-      part.state && part.state !== "kept" && h("span.tag", part.state === "evicted" ? "left out" : part.state),
+      part.state && part.state !== "kept" && h("span.tag", part.state),
         part.why && h("small", part.why)),
-    h("td.end", number(part.tokens)), h("td.end", part.cached ? number(part.cached) : "–"),
-      h("td.end", part.state === "evicted" ? "–" : percent(part.tokens / size)));
+    h("td.end", number(part.tokens)), h("td.end", part.cached ? number(part.cached) : "–"), h("td.end", percent(part.tokens / size)));
   return h("div.scroll", { tabindex: 0, role: "group", "aria-label": "Parts of the window" },
     h("table.parts", h("caption.offscreen", "Parts of the window"),
     h("thead", h("tr", ["Part", "Tokens", "Cached", "Share"].map((name, index) => h(index ? "th.end" : "th", { scope: "col" }, name)))),
