@@ -445,9 +445,9 @@ private func isRunning(_ process: Int32) -> Bool {
         add("one\ntwo\n")
         #expect(lines.text == "one / two")
         add("three\r\n\n  four")
-        #expect(lines.text == "two / three /   four")
+        #expect(lines.text == "two / three / four")
         add(String(repeating: "x", count: 100_000))
-        #expect(lines.text.count == 2_000)
+        #expect(lines.text.count < 400)
         add("\nend\n")
         #expect(lines.text.hasSuffix(" / end") && lines.text.utf8.count <= 2_010)
     }

@@ -16,6 +16,13 @@ actor MCPHTTP: MCPTransport {
     private var lastID = 0
     private var isClosed = false
 
+    /// Where nobody listens, nobody waits; and where a server sends its clients to is not where its user wants to go.
+    private static let client: HTTPClient = {
+        var configuration = HTTPClient.Configuration(redirectConfiguration: .disallow)
+        configuration.connectionPool.retryConnectionEstablishment = false
+        return HTTPClient(eventLoopGroupProvider: .singleton, configuration: configuration)
+    }()
+
     private static let maximumBytes = 16 << 20
     /// The most bytes of all events of an answer.
     private static let maximumStream = 64 << 20
@@ -33,7 +40,7 @@ actor MCPHTTP: MCPTransport {
         var request = base()
         request.method = .DELETE
         // The server ends the session by itself, if it does not hear of the end.
-        _ = try? await HTTPClient.shared.execute(request, deadline: .now() + .seconds(2))
+        _ = try? await Self.client.execute(request, deadline: .now() + .seconds(2))
         session = nil
     }
 
@@ -133,7 +140,7 @@ actor MCPHTTP: MCPTransport {
         for (name, value) in own { request.headers.replaceOrAdd(name: name, value: value) }
         request.body = .bytes(ByteBuffer(bytes: message.json.bytes))
         do {
-            return try await HTTPClient.shared.execute(
+            return try await Self.client.execute(
                 request, deadline: .now() + .nanoseconds((patience ?? peer.patience).nanoseconds))
         } catch {
             try Task.checkCancellation()

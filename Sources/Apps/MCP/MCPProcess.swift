@@ -249,6 +249,7 @@ actor MCPProcess: MCPTransport {
                     }
                     let standardError = execution.standardError
                     tasks.addTask {
+                        defer { errors.end() }
                         for try await part in standardError { part.withUnsafeBytes { errors.add($0) } }
                     }
                     var lines = MCPLines()
@@ -257,7 +258,9 @@ actor MCPProcess: MCPTransport {
                         for item in items { await output(item) }
                     }
                     for item in lines.finish() { await output(item) }
-                    await end()
+                    // A program that ends closes its output first; then its last words and its status say more.
+                    for _ in 0..<30 where group.isAlive || !errors.hasEnded { try await Task.sleep(for: .milliseconds(10)) }
+                    if group.isAlive { await end() }
                     // Without an output it is of no use any more: it has the usual time to end by itself.
                     tasks.addTask {
                         try await Task.sleep(for: grace)
@@ -303,7 +306,12 @@ private final class ProcessGroup: Sendable {
 /// The end of what a program writes to its standard error.
 final class LastLines: Sendable {
     private let bytes = Mutex<[UInt8]>([])
+    private let ended = Atomic(false)
     private static let maximum = 2_000
+
+    /// Whether nothing more comes.
+    var hasEnded: Bool { ended.load(ordering: .relaxed) }
+    func end() { ended.store(true, ordering: .relaxed) }
 
     func add(_ part: UnsafeRawBufferPointer) {
         bytes.withLock { bytes in
