@@ -322,7 +322,8 @@ let package = Package(
         .testTarget(
             name: "EvaluationsTests",
             dependencies: [
-                "Decisions", "EvaluationCore", "Embeddings", "Evaluations", "FoundationModels", "FoundationModelsTesting", "TabularData",
+                "Decisions", "EvaluationCore", "Embeddings", "Evaluations", "FoundationModels", "FoundationModelsTesting",
+                "TabularData",
                 "TestSupport",
             ],
             exclude: ["facts.jsonl"], swiftSettings: settings),

@@ -59,7 +59,7 @@ extension LanguageModelSession {
 }
 
 extension OptionReader {
-    /// Decides questions that follow some entries; see ``FoundationModels/LanguageModelSession/decisions(about:_:options:isolation:)``.
+    /// Decides questions that follow some entries; see `LanguageModelSession.decisions(about:_:options:isolation:)`.
     package func decisions(
         about state: String?, _ questions: [DecisionQuestion], after entries: [Transcript.Entry],
         _ options: DecisionOptions = DecisionOptions()

@@ -173,8 +173,9 @@ actor MCPProcess: MCPTransport {
         }
         // Programs that write something else between their messages are common.
         guard let json = try? JSONParser.parse(bytes), case .object = json else {
-            // A message that cannot be read, such as one that is nested too deeply: if one request waits, it is its answer.
-            if bytes.starts(with: Array("{\"jsonrpc\"".utf8)), waiting.count == 1 {
+            // Programs also write what is no message. One that is nested too deeply is the answer to the request that waits, if only one does.
+            let openings = bytes.count { $0 == UInt8(ascii: "[") || $0 == UInt8(ascii: "{") }
+            if openings > JSONParser.maximumDepth, bytes.starts(with: Array("{\"jsonrpc\"".utf8)), waiting.count == 1 {
                 failAll(MCPError.invalidReply(server: peer.name, reason: "an answer that is no usable JSON"))
             }
             return
