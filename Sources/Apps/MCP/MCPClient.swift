@@ -6,8 +6,8 @@ internal import Waiting
 final class MCPClient: Sendable {
     let name: String
     private let patience: Duration
-    /// Exchanged when a server has ended, so that the next request starts it again.
-    private let connection: Mutex<any MCPTransport>
+    /// Nil when a server has ended, until the next request starts it again.
+    private let connection: Mutex<(any MCPTransport)?>
     private let makeTransport: @Sendable () -> any MCPTransport
     private let state = ServerState()
     private let opening = AsyncOnce()
@@ -40,7 +40,13 @@ final class MCPClient: Sendable {
         connection = Mutex(makeTransport(peer))
     }
 
-    private var transport: any MCPTransport { connection.withLock { $0 } }
+    private var transport: any MCPTransport {
+        connection.withLock { connection in
+            let transport = connection ?? makeTransport()
+            connection = transport
+            return transport
+        }
+    }
 
     /// The number of changes that have not been looked at; nil if there are none.
     var unseenChanges: Int? { state.values.withLock { $0.changes == $0.comparedChanges ? nil : $0.changes } }
@@ -75,9 +81,13 @@ final class MCPClient: Sendable {
         } catch let error as MCPError {
             // The next request starts the server again. Its tools may be others then.
             if case .ended = error, !state.values.withLock({ $0.isClosed }) {
-                connection.withLock { $0 = makeTransport() }
+                let ended = connection.withLock { connection in
+                    defer { connection = nil }
+                    return connection
+                }
                 state.values.withLock { $0.changes += 1 }
                 await opening.reset()
+                await ended?.close()
             }
             throw error
         } catch is MCPSessionGone {
@@ -172,7 +182,7 @@ final class MCPClient: Sendable {
 
     func close() async {
         state.values.withLock { $0.isClosed = true }
-        await transport.close()
+        await connection.withLock { $0 }?.close()
     }
 }
 

@@ -136,6 +136,7 @@ struct Chat: AsyncParsableCommand {
             }
         }
         await saveKVCache(conversation)
+        for server in servers { await server.close() }
         // The reasons are in standard error; a script learns of them from the exit code.
         if let failed, !isTerminal { throw CommandFailure(code: failed.code) }
     }

@@ -112,16 +112,21 @@ struct MCPCommand: AsyncParsableCommand {
                 throw CommandFailure("The arguments are not JSON: \(error.localizedDescription)", code: .wrongUsage)
             }
             let servers = try await flags.connect(options)
+            let output: Result<String, any Error>
+            do { output = .success(try await Self.output(of: tool, content, servers)) } catch { output = .failure(error) }
+            // Programs that do not end by themselves are ended, also after an error.
+            for server in servers { await server.close() }
+            try Output().write(try output.get() + "\n")
+        }
+
+        private static func output(of tool: String, _ content: GeneratedContent, _ servers: [MCPTools]) async throws -> String {
             guard let found = servers.flatMap(\.tools).first(where: { $0.name == tool }) else {
                 let names = servers.flatMap(\.tools).map(\.name).joined(separator: ", ")
                 throw CommandFailure("The server has no tool “\(tool)”. It has: \(names).", code: .wrongUsage)
             }
-            do {
-                try Output().write(try await Self.call(found, content) + "\n")
-            } catch let error as MCPError {
+            do { return try await call(found, content) } catch let error as MCPError {
                 throw CommandFailure(error.localizedDescription)
             }
-            for server in servers { await server.close() }
         }
 
         private static func call(_ tool: some Tool, _ content: GeneratedContent) async throws -> String {
