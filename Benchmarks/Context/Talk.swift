@@ -30,6 +30,7 @@ struct Talk: Decodable {
             init(from decoder: any Decoder) throws {
                 let container = try decoder.singleValueContainer()
                 // A number is no text, and anything else is an error.
+                // A text or a number; if it is neither, the second error says so.
                 text = try (try? container.decode(String.self)) ?? "\(container.decode(Int.self))"
             }
         }

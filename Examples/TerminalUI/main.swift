@@ -60,6 +60,7 @@ guard let screen = Screen() else {
                 for try await snapshot in conversation.streamResponse(to: text) { show(snapshot.content) }
             } catch is CancellationError {} catch { show("(\(error.localizedDescription))") }
             answer = nil
+            // The old status stays if the tokens cannot be counted: the answer is already there.
             if let count = try? await conversation.tokenCount() {
                 status = "\(count) of \(await conversation.contextSize) tokens of the window are used"
             }

@@ -38,6 +38,7 @@ public struct ValueDecision<Content> {
         var names = "\(path)".split(separator: ".").dropFirst().map(String.init)
         if names == ["self"] { names = [] }
         guard let field = fields.first(where: { $0.path == names }) else { return nil }
+        // An option that is no `Value` means that the path names another type than the one that was decided.
         return try? field.distribution.mapped { try Value($0) }
     }
 

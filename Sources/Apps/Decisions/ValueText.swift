@@ -39,6 +39,7 @@ struct ValueText {
     static func closedFields(of schema: JSONValue) -> [Field] {
         var text = ValueText(document: schema)
         text.skipsOpen = true
+        // A schema over the limits has no decision, and `init` says why; the fields until there are of use to a reader.
         try? text.add(schema, nil, [], depth: 0)
         return text.fields
     }

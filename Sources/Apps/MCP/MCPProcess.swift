@@ -159,7 +159,7 @@ actor MCPProcess: MCPTransport {
     }
 
     private func finish(_ end: MCPError) {
-        // The first reason is the one that counts, unless the program's own words come later.
+        // Requests that wait have the first reason, later ones the last: the status of a program comes after the end of its output.
         self.end = end
         let all = waiting
         waiting = [:]

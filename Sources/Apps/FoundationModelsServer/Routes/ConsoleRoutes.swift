@@ -138,6 +138,7 @@ extension ModelServer {
         let closed = OptionReader.closedFields(of: schema).map { field in
             JSONValue.object([.init("pointer", .string(field.pointer)), .init("options", .array(field.options))])
         }
+        // A picture: an example that is no JSON is left out.
         return .object([
             .init("ok", .bool(true)), .init("notes", .array(grammar.notes.map { .string($0) })),
             .init("minimumTokens", .int(try await shortest(of: schema) ?? grammar.tokens)), .init("work", .int(fuel)),
@@ -147,6 +148,7 @@ extension ModelServer {
 
     /// The tokens of the shortest document, with the vocabulary of the default model; nil if it is not there.
     private func shortest(of schema: JSONValue) async throws -> Int? {
+        // Without a model, or with one that does not load, the grammar itself says how many tokens it needs.
         guard upstreams == nil, let served = try? directory.model(named: "default"), let lease = try? await served.lease() else {
             return nil
         }
