@@ -16,6 +16,8 @@ let optimized =
         .unsafeFlags(["-Xfrontend", "-O"], .when(configuration: .release, traits: ["OptimizedEngine"])),
     ]
 
+// SQLite for Swift, whose headers not every system has.
+let grdb: Target.Dependency = .product(name: "GRDB", package: "GRDB.swift", condition: .when(traits: ["SQLite"]))
 // Macros of other packages need swift-syntax too: every version from this range works.
 let swiftSyntax: Range<Version> = "600.0.1"..<"604.0.0"
 
@@ -48,6 +50,7 @@ let package = Package(
     traits: [
         .default(enabledTraits: ["Macros"]),
         .trait(name: "Macros", description: "@Generable, @Guide and #Playground. Without them, swift-syntax is not compiled."),
+        .trait(name: "SQLite", description: "Conversations, indexes and the server. Needs the headers of SQLite."),
         .trait(name: "PostgreSQL", description: "Conversations and indexes on a PostgreSQL server. Needs the headers of libpq."),
         .trait(name: "OptimizedEngine", description: "Optimises the engine and the decoder in builds that are not optimised."),
     ],
@@ -202,8 +205,7 @@ let package = Package(
             name: "ContextKit",
             dependencies: [
                 "Reports", "TokenCounts", .product(name: "Logging", package: "swift-log"),
-                "Waiting", "Embeddings", "Files", "FoundationModels", "ModelPrompts", "TextSearch", "TraceFiles",
-                .product(name: "GRDB", package: "GRDB.swift"),
+                "Waiting", "Embeddings", "Files", "FoundationModels", "ModelPrompts", "TextSearch", "TraceFiles", grdb,
             ],
             swiftSettings: settings),
         .target(
@@ -211,8 +213,7 @@ let package = Package(
             dependencies: [
                 "TokenCounts", .product(name: "Logging", package: "swift-log"),
                 .product(name: "Subprocess", package: "swift-subprocess"),
-                "Waiting", "Embeddings", "Files", "FoundationModels", "JSON", "ModelPrompts", "TextSearch",
-                .product(name: "GRDB", package: "GRDB.swift"),
+                "Waiting", "Embeddings", "Files", "FoundationModels", "JSON", "ModelPrompts", "TextSearch", grdb,
             ],
             swiftSettings: settings),
         // Typed questions that are answered by probabilities.
@@ -237,7 +238,7 @@ let package = Package(
                 .product(name: "Hummingbird", package: "hummingbird"),
                 .product(name: "Logging", package: "swift-log"), .product(name: "CoreMetrics", package: "swift-metrics"),
                 .product(name: "Metrics", package: "swift-metrics"), .product(name: "NIOCore", package: "swift-nio"),
-                .product(name: "GRDB", package: "GRDB.swift"), .product(name: "HTTPTypes", package: "swift-http-types"),
+                grdb, .product(name: "HTTPTypes", package: "swift-http-types"),
                 .product(name: "AsyncHTTPClient", package: "async-http-client"),
                 .product(name: "NIOHTTP1", package: "swift-nio"), .product(name: "NIOPosix", package: "swift-nio"),
                 .product(name: "Instrumentation", package: "swift-distributed-tracing"),
@@ -386,8 +387,7 @@ let package = Package(
             dependencies: [
                 "TokenCounts",
                 "Waiting", "ContextKit", "Embeddings", "FoundationModels", "FoundationModelsGGUF", "FoundationModelsTesting",
-                "ModelPrompts", "TestSupport", "TextSearch",
-                .product(name: "GRDB", package: "GRDB.swift"),
+                "ModelPrompts", "TestSupport", "TextSearch", grdb,
             ] + [.target(name: "FoundationModelsPostgreSQL", condition: .when(traits: ["PostgreSQL"]))],
             swiftSettings: settings),
         .testTarget(
@@ -395,8 +395,7 @@ let package = Package(
             dependencies: [
                 "FoundationModelsOpenAI", "TokenCounts",
                 "ContextKit", "Embeddings", "FoundationModels", "FoundationModelsTesting", "JSON", "ModelPrompts",
-                "Retrieval", "TestSupport", "TextSearch",
-                .product(name: "GRDB", package: "GRDB.swift"),
+                "Retrieval", "TestSupport", "TextSearch", grdb,
             ] + [.target(name: "FoundationModelsPostgreSQL", condition: .when(traits: ["PostgreSQL"]))],
             swiftSettings: settings),
         .testTarget(

@@ -1,8 +1,8 @@
 /// ConversationMemory: a conversation in a file. It never ends for lack of space in the model's window, and remembers what was said.
 ///
-///     swift run ConversationMemory "My dog is called Biscuit, and he is afraid of thunder."
-///     swift run ConversationMemory "It may rain tonight. What should I do?"
-///     swift run ConversationMemory --pin "The user's name is Ada." "Hello again!"
+///     swift run --traits Macros,SQLite ConversationMemory "My dog is called Biscuit, and he is afraid of thunder."
+///     swift run --traits Macros,SQLite ConversationMemory "It may rain tonight. What should I do?"
+///     swift run --traits Macros,SQLite ConversationMemory --pin "The user's name is Ada." "Hello again!"
 ///
 /// Each run continues the conversation of the run before. When the window is nearly full, old turns leave it; the archive keeps them,
 /// and those that a prompt needs are put in front of it. With an embedding model (`fm model pull embedder`) they are also found by their

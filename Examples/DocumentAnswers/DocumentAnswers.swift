@@ -1,7 +1,7 @@
 /// DocumentAnswers: answers from documents, with the places that they are from.
 ///
-///     swift run DocumentAnswers Benchmarks/Answers/docs1 "Who pays for a broken window?"
-///     swift run DocumentAnswers --index docs.index Documentation "How is a new tensor type added?"
+///     swift run --traits Macros,SQLite DocumentAnswers Benchmarks/Answers/docs1 "Who pays for a broken window?"
+///     swift run --traits Macros,SQLite DocumentAnswers --index docs.index Documentation "How is a new tensor type added?"
 ///
 /// The index is brought up to date first: only new and changed documents are read. It needs an embedding model: `fm model pull embedder`, or
 /// `ModelInstallation.default.install(.embedder)` in a program.

@@ -1,6 +1,6 @@
 /// TerminalUI: a chat that fills the terminal, in two files and without a library for user interfaces.
 ///
-///     swift run TerminalUI
+///     swift run --traits Macros,SQLite TerminalUI
 ///
 /// Answers appear while they are written; Escape stops one, Ctrl-C ends the program. The line at the bottom shows how full the window of the
 /// model is: the conversation never ends for lack of space in it, because ContextKit moves old turns to an archive.

@@ -10,10 +10,13 @@ set -- -I "$build/Modules" \
     -Xcc -fmodule-map-file=.build/checkouts/GRDB.swift/Sources/GRDBSQLite/module.modulemap \
     -Xcc "-fmodule-map-file=$build/CKernels.build/module.modulemap" -Xcc "-fmodule-map-file=$build/LanguageTable.build/module.modulemap" -Xcc "-fmodule-map-file=$build/GuardrailTable.build/module.modulemap" -Xcc "-fmodule-map-file=$build/ModelAdapters.build/module.modulemap"
 find Sources/Apps/ContextKit -name '*.swift' >"$work/sources"
-# shellcheck disable=SC2046
-swiftc -typecheck -swift-version 6 -package-name elsewhere -warnings-as-errors \
-    -enable-upcoming-feature InternalImportsByDefault -enable-upcoming-feature MemberImportVisibility \
-    -enable-upcoming-feature ExistentialAny "$@" $(cat "$work/sources")
+# With the trait SQLite, and without it.
+for trait in SQLite WITHOUT_SQLITE; do
+    # shellcheck disable=SC2046
+    swiftc -typecheck -swift-version 6 -package-name elsewhere -warnings-as-errors -D $trait \
+        -enable-upcoming-feature InternalImportsByDefault -enable-upcoming-feature MemberImportVisibility \
+        -enable-upcoming-feature ExistentialAny "$@" $(cat "$work/sources")
+done
 target=$(swift -print-target-info | sed -n 's/.*"unversionedTriple": *"\([^"]*\)".*/\1/p' | head -1)
 swift symbolgraph-extract -module-name ContextKit -target "$target" "$@" -minimum-access-level public -output-dir "$work"
 python3 Tests/Tools/api_table.py "$work" --undocumented >"$work/undocumented"

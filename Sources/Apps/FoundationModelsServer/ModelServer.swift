@@ -87,19 +87,26 @@ public final class ModelServer: Sendable {
     }
 
     private static func makeStore(_ configuration: Configuration) throws -> any StateStore {
-        guard let server = configuration.postgreSQL else { return try SQLiteStateStore(configuration.store) }
+        guard let server = configuration.postgreSQL else {
+            #if SQLite
+            return try SQLiteStateStore(configuration.store)
+            #else
+            throw UnavailableStore(name: "SQLite", headers: "SQLite")
+            #endif
+        }
         #if PostgreSQL
         return try PostgreSQLStateStore(server)
         #else
-        throw UnavailableStore(server: server)
+        throw UnavailableStore(name: "PostgreSQL", headers: "libpq")
         #endif
     }
 
-    /// The package was built without PostgreSQL.
+    /// The package was built without the trait of a database.
     struct UnavailableStore: LocalizedError {
-        let server: String
+        let name: String
+        let headers: String
         var errorDescription: String? {
-            "This program was built without PostgreSQL. Build it with “--traits PostgreSQL”, which needs the headers of libpq."
+            "This program was built without \(name). Build it with the trait \(name), which needs the headers of \(headers)."
         }
     }
 

@@ -1,3 +1,4 @@
+#if SQLite
 internal import Waiting
 import Embeddings
 import Foundation
@@ -474,3 +475,4 @@ extension Passage {
             tokenCount: try value("tokens"), metadata: SQLiteDocumentStore.metadata(row))
     }
 }
+#endif

@@ -48,8 +48,18 @@ public final class SearchIndex: Sendable {
         url: URL, model: any EmbeddingModel = GGUFEmbeddingModel.default, configuration: Configuration = Configuration()
     ) async throws {
         let created = try await Self.properties(model, configuration)
-        let store = try await onAnotherThread { try SQLiteDocumentStore(path: url.path, created: created) }
-        try await self.init(store: store, model: model)
+        try await self.init(store: Self.open(url, created: created), model: model)
+    }
+
+    /// - Parameter created: The properties of a new index; nil to read an existing one.
+    private static func open(_ url: URL, created: IndexProperties?) async throws -> any DocumentStore {
+        #if SQLite
+        try await onAnotherThread { try SQLiteDocumentStore(path: url.path, created: created) }
+        #else
+        throw RetrievalError.index(
+            path: url.path,
+            reason: "this program was built without SQLite; build it with the trait SQLite of swift-foundation-models")
+        #endif
     }
 
     /// The properties of a new index.
@@ -66,8 +76,7 @@ public final class SearchIndex: Sendable {
     ///
     /// - Throws: ``RetrievalError``, or the error of the model.
     public convenience init(readingFrom url: URL, model: any EmbeddingModel = GGUFEmbeddingModel.default) async throws {
-        let store = try await onAnotherThread { try SQLiteDocumentStore(path: url.path, created: nil) }
-        try await self.init(store: store, model: model)
+        try await self.init(store: Self.open(url, created: nil), model: model)
     }
 
     /// Opens an index in another database.

@@ -8,7 +8,7 @@ import Logging
 /// and left out, and all others stay usable; a table or an index of which a page is damaged is replaced by one with everything that
 /// can be read. Several processes may use one archive and take turns in one conversation.
 ///
-/// The database is SQLite. The product `FoundationModelsPostgreSQL` opens archives on a PostgreSQL server, which many machines
+/// The database is SQLite, which needs the trait `SQLite` of this package. The product `FoundationModelsPostgreSQL` opens archives on a PostgreSQL server, which many machines
 /// may use.
 public final class ConversationArchive: Sendable {
     let store: any ArchiveStore
@@ -18,16 +18,34 @@ public final class ConversationArchive: Sendable {
     public var isReadOnly: Bool { store.isReadOnly }
 
     /// Creates an archive in memory.
-    public convenience init() throws { self.init(store: try SQLiteArchiveStore()) }
+    ///
+    /// - Throws: ``ConversationError/archive(_:)`` if the package was built without the trait `SQLite`.
+    public convenience init() throws {
+        #if SQLite
+        self.init(store: try SQLiteArchiveStore())
+        #else
+        throw Self.withoutSQLite
+        #endif
+    }
 
     /// Opens the archive in a file. The file is created if it does not exist.
     ///
     /// - Parameter isReadOnly: Opens a file that must not or cannot be changed, such as one on a read-only disk. Its
     ///   conversations can be read but not continued.
-    /// - Throws: ``ConversationError/archive(_:)`` if the file cannot be used or is not an archive.
+    /// - Throws: ``ConversationError/archive(_:)`` if the file cannot be used or is not an archive, or if the package was built without
+    ///   the trait `SQLite`.
     public convenience init(url: URL, isReadOnly: Bool = false) throws {
+        #if SQLite
         self.init(store: try SQLiteArchiveStore(url: url, isReadOnly: isReadOnly, maximumPageCount: nil))
+        #else
+        throw Self.withoutSQLite
+        #endif
     }
+
+    #if !SQLite
+    private static let withoutSQLite = ConversationError.archive(
+        .init("this program was built without SQLite. Build it with the trait SQLite of swift-foundation-models."))
+    #endif
 
     /// Opens the archive in another database.
     package init(store: any ArchiveStore) { self.store = store }

@@ -1,3 +1,4 @@
+#if SQLite
 import Foundation
 import GRDB
 
@@ -150,3 +151,4 @@ extension SQLiteArchiveStore {
         }
     }
 }
+#endif

@@ -1,3 +1,4 @@
+#if SQLite
 import Foundation
 import GRDB
 
@@ -193,3 +194,4 @@ extension SQLiteArchiveStore {
                 """, arguments: [id, id])
     }
 }
+#endif

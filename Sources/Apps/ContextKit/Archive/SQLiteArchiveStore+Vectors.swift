@@ -1,3 +1,4 @@
+#if SQLite
 import Foundation
 import GRDB
 
@@ -56,3 +57,4 @@ extension SQLiteArchiveStore {
         return VectorRow(row: number, turn: turn, vectors: vectors)
     }
 }
+#endif

@@ -1,3 +1,4 @@
+#if SQLite
 import Foundation
 import GRDB
 import Logging
@@ -453,3 +454,4 @@ extension Row {
         Value.fromDatabaseValue(self[column])
     }
 }
+#endif

@@ -1,5 +1,8 @@
 public import Foundation
+
+#if SQLite
 import GRDB
+#endif
 
 /// An error of a conversation. Unless stated otherwise, the conversation has not changed.
 public enum ConversationError: LocalizedError {
@@ -58,10 +61,16 @@ public enum ConversationError: LocalizedError {
         let isFull: Bool
 
         init(_ error: any Error) {
-            let code = (error as? DatabaseError)?.resultCode.primaryResultCode
-            reason = (error as? DatabaseError)?.message ?? "\(error)"
-            isDamage = code == .SQLITE_CORRUPT || code == .SQLITE_ERROR || code == .SQLITE_CONSTRAINT
-            isFull = code == .SQLITE_FULL
+            #if SQLite
+            if let error = error as? DatabaseError {
+                let code = error.resultCode.primaryResultCode
+                reason = error.message ?? "\(error)"
+                isDamage = code == .SQLITE_CORRUPT || code == .SQLITE_ERROR || code == .SQLITE_CONSTRAINT
+                isFull = code == .SQLITE_FULL
+                return
+            }
+            #endif
+            self.init("\(error)")
         }
 
         package init(_ reason: String) { (self.reason, isDamage, isFull) = (reason, false, false) }

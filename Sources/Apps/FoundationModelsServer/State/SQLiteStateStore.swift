@@ -1,3 +1,4 @@
+#if SQLite
 internal import Foundation
 internal import GRDB
 internal import JSON
@@ -252,3 +253,4 @@ final class SQLiteStateStore: StateStore {
         }
     }
 }
+#endif
