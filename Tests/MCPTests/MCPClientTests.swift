@@ -32,7 +32,7 @@ struct MCPClientTests {
         _ = try await client.call("tools/list", parsed(#"{"cursor":"x"}"#), headers: ["A": "b"])
         #expect(transport.methods == ["server/discover", "tools/list"])
         #expect(transport.revisions == ["2026-07-28"] && transport.notifications.isEmpty)
-        #expect(client.instructions == "Be kind.")
+        #expect(client.instructions == "Be kind." && client.serverName == "scripted")
         for request in transport.requests {
             let meta = request.params["_meta"]
             #expect(meta?["io.modelcontextprotocol/protocolVersion"]?.string == "2026-07-28")
@@ -55,7 +55,7 @@ struct MCPClientTests {
             _ = try await client.call("tools/list")
             #expect(transport.methods == ["server/discover", "initialize", "tools/list"], "\(refusal)")
             #expect(transport.notifications == ["notifications/initialized"] && transport.revisions == ["2025-11-25"])
-            #expect(client.instructions == "Be brief.")
+            #expect(client.instructions == "Be brief." && client.serverName == "s")
             guard transport.requests.count == 3 else { continue }
             let greeting = transport.requests[1].params
             #expect(greeting["protocolVersion"]?.string == "2025-11-25" && greeting["capabilities"] == .object([]))

@@ -54,7 +54,7 @@ private func isRunning(_ process: Int32) -> Bool {
         await tools.close()
     }
 
-    @Test("the name of a server is that of its program") func name() async throws {
+    @Test("the name of a server that has none is that of its program") func name() async throws {
         let program = try Program()
         let tools = try await MCPTools(command: program.command)
         #expect(tools.name == "python3")

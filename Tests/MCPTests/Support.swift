@@ -274,7 +274,7 @@ final class ScriptedTransport: MCPTransport {
     static let discovery = parsed(
         """
         {"resultType":"complete","supportedVersions":["2026-07-28"],"capabilities":{"tools":{}},"instructions":"Be kind.",
-        "ttlMs":0,"cacheScope":"private"}
+        "ttlMs":0,"cacheScope":"private","_meta":{"io.modelcontextprotocol/serverInfo":{"name":"scripted","version":"1"}}}
         """)
 
     var requests: [Request] { record.value.requests }

@@ -16,6 +16,7 @@ final class MCPClient: Sendable {
     private final class ServerState: Sendable {
         struct Values {
             var isModern = false
+            var name: String?
             var instructions: String?
             /// How often the server has said that its tools have changed, and how often it had when they were compared last.
             var changes = 0
@@ -54,6 +55,8 @@ final class MCPClient: Sendable {
     /// The tools were compared after so many changes.
     func noteComparison(of changes: Int) { state.values.withLock { $0.comparedChanges = max($0.comparedChanges, changes) } }
 
+    /// What the server calls itself.
+    var serverName: String? { state.values.withLock { $0.name } }
     var instructions: String? { state.values.withLock { $0.instructions } }
 
     /// What the client says of itself.
@@ -132,7 +135,7 @@ final class MCPClient: Sendable {
             return false
         }
         await transport.use(MCPRevision.modern)
-        state.values.withLock { $0.instructions = found["instructions"]?.string.map { Self.instructions($0) } }
+        note(found, info: found["_meta"]?[MCPRevision.serverKey])
         // Without being asked, a server of 2026 does not say that its tools have changed.
         if found["capabilities"]?["tools"]?["listChanged"] == .bool(true) {
             let wanted = JSONValue.object([.init("notifications", .object([.init("toolsListChanged", .bool(true))]))])
@@ -141,9 +144,20 @@ final class MCPClient: Sendable {
         return true
     }
 
-    private static func instructions(_ text: String) -> String {
-        String(String.UnicodeScalarView(text.unicodeScalars.prefix(4_000))).withoutControls
+    /// Keeps what the server says of itself.
+    private func note(_ greeting: JSONValue, info: JSONValue?) {
+        let name = info?["name"]?.string?.quotable
+        let instructions = greeting["instructions"]?.string.map {
+            String(String.UnicodeScalarView($0.unicodeScalars.prefix(4_000))).withoutControls
+        }
+        state.values.withLock {
+            $0.name = name.flatMap { (1...Self.longestName).contains($0.count) ? $0 : nil }
+            $0.instructions = instructions
+        }
     }
+
+    /// A longer name of a server is not used.
+    private static let longestName = 60
 
     private func greet() async throws {
         state.values.withLock { $0.isModern = false }
@@ -159,7 +173,7 @@ final class MCPClient: Sendable {
                 reason: "it speaks the version \((result["protocolVersion"]?.string ?? "–").quotable), which is not known")
         }
         await transport.use(version)
-        state.values.withLock { $0.instructions = result["instructions"]?.string.map { Self.instructions($0) } }
+        note(result, info: result["serverInfo"])
         try await transport.notify("notifications/initialized", .object([]))
     }
 

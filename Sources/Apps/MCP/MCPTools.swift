@@ -20,7 +20,7 @@ internal import Synchronization
 public final class MCPTools: Sendable {
     /// A call that waits for approval.
     public struct Call: Sendable {
-        /// The name of the server.
+        /// The name of the server: that of the options, or of its program or host.
         public let server: String
         /// The name of the tool.
         public let tool: String
@@ -46,7 +46,8 @@ public final class MCPTools: Sendable {
 
     /// How a server is used.
     public struct Options: Sendable {
-        /// The name of the server, for people, and for tools whose names are taken; nil for that of its program or host.
+        /// The name of the server, for people; nil for what it calls itself. Errors and questions for approval have the name of its program
+        /// or host then, which it did not choose.
         public var name: String?
         /// Which calls are made.
         public var approval: Approval
@@ -77,10 +78,11 @@ public final class MCPTools: Sendable {
     public let problems: [String]
     /// What the server says of its use; nil if it says nothing.
     public var instructions: String? { client.instructions }
-    /// The name of the server.
-    public var name: String { client.name }
+    /// The name of the server: that of the options, or what it calls itself, or the name of its program or host.
+    public var name: String { named ?? client.serverName ?? client.name }
 
     private let client: MCPClient
+    private let named: String?
 
     /// What is known of a tool.
     public struct Definition: Sendable {
@@ -127,7 +129,7 @@ public final class MCPTools: Sendable {
     }
 
     init(_ client: MCPClient, _ options: Options) async throws {
-        self.client = client
+        (self.client, named) = (client, options.name)
         var definitions: [Definition] = []
         var problems: [String] = []
         var names: Set<String> = []

@@ -39,9 +39,10 @@ struct MCPFlags: ParsableArguments {
 
     /// Starts the servers.
     ///
-    /// - Parameter ask: whether a call is allowed that may change something; nil to refuse it.
+    /// - Parameters:
+    ///   - ask: whether a call is allowed that may change something; nil to refuse it.
+    ///   - isOneList: whether the tools are used together, so that each name must be there once.
     /// - Throws: ``CommandFailure`` if one of them cannot be used.
-    /// - Parameter isOneList: whether the tools are used together, so that each name must be there once.
     func connect(ask: (@Sendable (MCPTools.Call) async -> Bool)?, isOneList: Bool = true) async throws -> [MCPTools] {
         var options = MCPTools.Options(patience: .seconds(mcpPatience))
         options.approval = allowTools ? .all : ask.map { .ask($0) } ?? .readOnly

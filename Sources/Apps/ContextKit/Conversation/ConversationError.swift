@@ -70,7 +70,7 @@ public enum ConversationError: LocalizedError {
                 return
             }
             #endif
-            self.init("\(error)")
+            (reason, isDamage, isFull) = ("\(error)", false, false)
         }
 
         package init(_ reason: String) { (self.reason, isDamage, isFull) = (reason, false, false) }

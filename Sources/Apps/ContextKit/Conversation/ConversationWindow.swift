@@ -43,8 +43,15 @@ public actor ConversationWindow {
     public nonisolated var unownedExecutor: UnownedSerialExecutor { executor.asUnownedSerialExecutor() }
     private let lock = AsyncLock()
     private var archive: ConversationArchive
-    /// The turns that are in the archive: their texts, and the tokens that each adds.
-    private var known: [(text: String, tokens: Int)] = []
+    /// The turns that are in the archive: their texts, and their tokens.
+    private var known: [(text: String, tokens: TurnTokens)] = []
+
+    /// The tokens that a turn adds.
+    struct TurnTokens {
+        /// Those that the model has read before it answered: of the prompt, and of calls of tools with their outputs.
+        var request: Int
+        var answer: Int
+    }
 
     /// - Parameter recall: How turns that were left out are found; nil to leave them out for good.
     /// - Throws: ``ConversationError/archive(_:)``
@@ -89,7 +96,8 @@ public actor ConversationWindow {
         let fixed = try await count(head + last)
         guard fixed <= limit else { throw TooLong(tokens: fixed, limit: limit) }
         try await learn(turns, count)
-        var first = Self.firstKept(known.map(\.tokens), fixed: fixed, limit: limit)
+        let request = try await count(last)
+        var first = Self.firstKept(known.map(\.tokens), request: request, fixed: fixed - request, limit: limit)
         var tokens = 0
         func kept() -> [Transcript.Entry] { head + turns[first...].flatMap(\.entries) + last }
         while true {
@@ -138,24 +146,39 @@ public actor ConversationWindow {
         for turn in turns[known.count...] {
             try Task.checkCancellation()
             // What a template adds to each conversation is counted with each turn: these counts only choose the turns.
-            let tokens = try await count(turn.entries)
+            let whole = try await count(turn.entries)
+            var tokens = TurnTokens(request: whole, answer: 0)
+            if case .response? = turn.entries.last {
+                tokens.request = min(whole, try await count(Array(turn.entries.dropLast())))
+                tokens.answer = whole - tokens.request
+            }
             guard try archive.recordPrompt(turn.prompt, number: turn.number, date: nil, in: Self.id) else { return }
             try archive.recordAnswer(turn.storable, in: Self.id)
             known.append((texts[turn.number], tokens))
         }
     }
 
-    /// The first turn that is kept: as if turns had been left out whenever the conversation has become too long.
-    static func firstKept(_ tokens: [Int], fixed: Int, limit: Int) -> Int {
+    /// The first turn that is kept: as if turns had been left out whenever a request was too long.
+    ///
+    /// What was left out for a request is left out for all later ones, whatever their length: a prompt alone changes nothing that was
+    /// decided before it.
+    ///
+    /// - Parameters:
+    ///   - turns: The tokens of the turns before the request.
+    ///   - request: Those of the request.
+    ///   - fixed: Those of the instructions.
+    static func firstKept(_ turns: [TurnTokens], request: Int, fixed: Int, limit: Int) -> Int {
         var first = 0
         var sum = fixed
-        for (index, count) in tokens.enumerated() {
-            sum += count
-            guard Double(sum) > Double(limit) * threshold else { continue }
-            while first <= index, Double(sum) > Double(limit) * remainder {
-                sum -= tokens[first]
-                first += 1
+        for (index, turn) in (turns + [TurnTokens(request: request, answer: 0)]).enumerated() {
+            sum += turn.request
+            if Double(sum) > Double(limit) * threshold {
+                while first < index, Double(sum) > Double(limit) * remainder {
+                    sum -= turns[first].request + turns[first].answer
+                    first += 1
+                }
             }
+            sum += turn.answer
         }
         return first
     }

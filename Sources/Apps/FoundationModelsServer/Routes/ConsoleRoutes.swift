@@ -221,8 +221,18 @@ extension ModelServer {
 
     // MARK: - Tools and documents
 
+    /// The servers of tools, each with a name that no other one has.
+    private var toolServers: [(name: String, tools: MCPTools)] {
+        var counts: [String: Int] = [:]
+        return configuration.consoleTools.map { server in
+            let count = counts[server.name, default: 0] + 1
+            counts[server.name] = count
+            return (count == 1 ? server.name : "\(server.name) \(count)", server)
+        }
+    }
+
     private func features() async throws -> JSONValue {
-        let servers = configuration.consoleTools.map { server -> JSONValue in
+        let servers = toolServers.map { name, server -> JSONValue in
             let tools = zip(server.tools, server.definitions).map { tool, definition -> JSONValue in
                 .object([
                     .init("name", .string(definition.name)), .init("description", .string(definition.description)),
@@ -230,7 +240,7 @@ extension ModelServer {
                     .init("tokens", .int((tool.parameters.json.bytes.count + definition.description.utf8.count) / 4)),
                 ])
             }
-            return .object([.init("name", .string(server.name)), .init("tools", .array(tools))])
+            return .object([.init("name", .string(name)), .init("tools", .array(tools))])
         }
         return .object([.init("index", .bool(configuration.documents != nil)), .init("mcp", .array(servers))])
     }
@@ -242,7 +252,7 @@ extension ModelServer {
         let arguments = fields.value("arguments") ?? .object([])
         guard case .object = arguments else { throw RequestError.invalid("arguments", "“arguments” must be an object.") }
         try fields.finish()
-        guard let server = configuration.consoleTools.first(where: { $0.name == name }) else {
+        guard let server = toolServers.first(where: { $0.name == name })?.tools else {
             throw RequestError(404, code: "not_found", param: "server", "There is no server of tools “\(name)”.")
         }
         let output = try await exchange.whileConnected { try await server.call(tool, GeneratedContent(arguments)) }
