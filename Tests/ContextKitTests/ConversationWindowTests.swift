@@ -31,9 +31,9 @@ struct ConversationWindowTests {
         #expect(try await leftOut(entries) == 0)
     }
 
-    @Test("[D8] a prompt for which there is room does not change which turns are left out; one for which there is none makes one step")
+    @Test("[D8] a prompt that has room changes nothing that is left out; one that has none makes one step, whatever its length")
     func lastPrompt() async throws {
-        for count in 30..<50 {
+        for count in stride(from: 30, to: 50, by: 5) {
             let history = [instructions] + (0..<count).flatMap { turn($0) }
             var places: [Int] = []
             for words in [1, 20, 40, 80, 120, 160, 200] {
@@ -47,13 +47,13 @@ struct ConversationWindowTests {
         let window = try ConversationWindow(recall: nil)
         var entries = [instructions]
         var places: [Int] = []
-        for number in 0..<80 {
+        for number in 0..<60 {
             // Every seventh prompt is long.
             let next = turn(number, words: number % 7 == 6 ? 200 : 15)
             entries.append(next[0])
             let grown = try await leftOut(entries, by: window)
             // A server that starts anew, or a client with another one, leaves out the same.
-            #expect(try await leftOut(entries) == grown)
+            if number % 10 == 9 { #expect(try await leftOut(entries) == grown) }
             places.append(grown)
             entries.append(next[1])
         }

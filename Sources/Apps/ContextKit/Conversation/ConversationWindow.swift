@@ -69,7 +69,8 @@ public actor ConversationWindow {
         return archive
     }
 
-    /// The share of the room above which turns are left out, and the share that remains then: as a compaction does it.
+    /// The share of the room above which turns are left out, and that of instructions and turns that remain before the request then: as a
+    /// compaction does it.
     private static let threshold = 0.85
     private static let remainder = 0.3
 
@@ -173,7 +174,7 @@ public actor ConversationWindow {
         for (index, turn) in (turns + [TurnTokens(request: request, answer: 0)]).enumerated() {
             sum += turn.request
             if Double(sum) > Double(limit) * threshold {
-                while first < index, Double(sum) > Double(limit) * remainder {
+                while first < index, Double(sum - turn.request) > Double(limit) * remainder {
                     sum -= turns[first].request + turns[first].answer
                     first += 1
                 }
