@@ -217,7 +217,8 @@ let package = Package(
             ],
             swiftSettings: settings),
         // Typed questions that are answered by probabilities.
-        .target(name: "Decisions", dependencies: ["FoundationModels", "JSON", "ModelPrompts"], swiftSettings: settings),
+        .target(
+            name: "Decisions", dependencies: ["FoundationModels", "JSON", "Learning", "ModelPrompts"], swiftSettings: settings),
         // Tools over the Model Context Protocol, both ways.
         .target(
             name: "MCP",
@@ -349,7 +350,9 @@ let package = Package(
         .testTarget(name: "LearningTests", dependencies: ["Learning", "TestSupport"], swiftSettings: settings),
         .testTarget(
             name: "FoundationModelsTrainingTests",
-            dependencies: ["CKernels", "Files", "FoundationModelsTraining", "Inference", "JSON", "ModelPrompts", "TestSupport"],
+            dependencies: [
+                "CKernels", "Files", "FoundationModelsTraining", "Inference", "JSON", "ModelPrompts", "ModelTools", "TestSupport",
+            ],
             exclude: ["Gradients"],
             swiftSettings: settings),
         .testTarget(

@@ -285,7 +285,7 @@ def the_real_model_answers(b):
     t = Tab(b).open()
     t.ask("Say hello.", "small")
     assert t.last.get_by_role("alert").count() == 0, t.last.inner_text()
-    expect(t.last.locator(".prose p").first).not_to_be_empty()
+    expect(t.last.locator(".prose > *").first).not_to_be_empty()
     expect(t.last.locator(".speed")).to_contain_text("to first token")
     expect(t.page.locator(".gauge")).to_contain_text("/ 4,096")
     # The second turn finds the first in the cache.

@@ -4,6 +4,7 @@ import Testing
 
 @testable import FoundationModelsTraining
 @testable import Inference
+@testable import ModelTools
 
 struct AdapterDataTests {
     private func data(_ seed: UInt64 = 1, ranks: [Int] = [4, 4, 4, 4]) -> AdapterData {
@@ -58,6 +59,58 @@ struct AdapterDataTests {
         expectEqual(original, try AdapterData(importing: gguf, for: model.path))
         try AdapterData(contentsOf: own).writePEFT(to: peft)
         expectEqual(original, try AdapterData(importing: peft, for: model.path))
+    }
+
+    @Test("[A10] a small adapter has numbers of 8 bits, and nearly the same contents", arguments: [[4, 4, 4, 4], [4, 2, 8, 1]])
+    func small(ranks: [Int]) throws {
+        let folder = try folder()
+        defer { try? FileManager.default.removeItem(at: folder) }
+        let original = data(ranks: ranks)
+        let (large, small) = (folder.appendingPathComponent("a.fmadapter"), folder.appendingPathComponent("b.fmadapter"))
+        try original.write(to: large)
+        try original.write(to: small, isSmall: true)
+        let read = try AdapterData(contentsOf: small)
+        #expect(read.pairs.keys == original.pairs.keys && read.texts["name"] == "mine")
+        for (name, pair) in original.pairs {
+            let (exact, rounded) = (product(pair), product(try #require(read.pairs[name])))
+            let error = zip(exact, rounded).reduce(0) { $0 + ($1.0 - $1.1) * ($1.0 - $1.1) }.squareRoot()
+            let size = exact.reduce(0) { $0 + $1 * $1 }.squareRoot()
+            #expect(error > 0 && error < 0.03 * size, "\(name): \(error / size)")
+        }
+        func numbers(_ url: URL) throws -> Int {
+            let bytes = try Data(contentsOf: url)
+            return bytes.count - 8 - bytes.prefix(8).enumerated().reduce(0) { $0 + Int($1.element) << (8 * $1.offset) }
+        }
+        #expect(try numbers(small) * 3 < numbers(large))
+        // Written again, integers stay what they are.
+        try read.write(to: large, isSmall: true)
+        expectEqual(read, try AdapterData(contentsOf: large))
+    }
+
+    @Test("[A10] small adapters whose factors are missing, or are others, are errors; so are numbers that are not finite")
+    func damagedSmall() throws {
+        let folder = try folder()
+        defer { try? FileManager.default.removeItem(at: folder) }
+        let url = folder.appendingPathComponent("a.fmadapter")
+        let metadata = ["format": "fmadapter", "version": "1", "architecture": "llama", "alpha": "4"]
+        let matrices: [SafetensorsData.Tensor] = [
+            .init(name: "x.lora_a", shape: [2, 3], integers: [1, 2, 3, -4, -5, -6]),
+            .init(name: "x.lora_b", shape: [4, 2], integers: [1, 2, 3, 4, 5, 6, 7, 127]),
+        ]
+        func factors(_ half: String, _ values: [Float]) -> SafetensorsData.Tensor {
+            .init(name: "x.lora_\(half).scale", shape: [values.count], values: values)
+        }
+        func read(_ tensors: [SafetensorsData.Tensor]) throws -> AdapterData {
+            try SafetensorsData.file(tensors, metadata: metadata, type: .f32).write(to: url)
+            return try AdapterData(contentsOf: url)
+        }
+        let whole = try read(matrices + [factors("a", [0.5, 2]), factors("b", [1, 10])])
+        #expect(whole.pairs["x"]?.a == [0.5, 1, 1.5, -8, -10, -12] && whole.pairs["x"]?.b == [1, 20, 3, 40, 5, 60, 7, 1270])
+        #expect(throws: TrainingError.self) { try read(matrices) }
+        #expect(throws: TrainingError.self) { try read(matrices + [factors("a", [0.5, 2])]) }
+        #expect(throws: TrainingError.self) { try read(matrices + [factors("a", [0.5, 2]), factors("b", [1, 10, 100])]) }
+        let endless = try read(matrices + [factors("a", [0.5, .infinity]), factors("b", [1, 10])])
+        #expect(throws: TrainingError.self) { try endless.write(to: url, isSmall: true) }
     }
 
     @Test("[A10] what PEFT folders have that cannot be represented is named") func refused() throws {

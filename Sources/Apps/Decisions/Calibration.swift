@@ -1,4 +1,5 @@
 internal import Foundation
+internal import Learning
 
 /// Makes the probabilities of a model's decisions mean what they say: of the answers with a probability of 80 %, 80 % are right.
 ///
@@ -126,32 +127,14 @@ extension Calibration {
 
     /// The loss has one minimum in the logarithm of the temperature.
     private static func fittedTemperature(_ decisions: [LabelledDecision], bias: Double) -> Double {
-        exp(minimum(-3...3) { loss(decisions, temperature: exp($0), bias: bias) })
+        exp(GoldenSection.minimum(in: -3...3) { loss(decisions, temperature: exp($0), bias: bias) })
     }
 
     /// For each bias the best temperature.
     private static func fittedBias(_ decisions: [LabelledDecision]) -> Double {
-        minimum(-4...4) { bias in loss(decisions, temperature: fittedTemperature(decisions, bias: bias), bias: bias) }
-    }
-
-    /// The golden section.
-    private static func minimum(_ range: ClosedRange<Double>, _ value: (Double) -> Double) -> Double {
-        let share = (5.0.squareRoot() - 1) / 2
-        var (low, high) = (range.lowerBound, range.upperBound)
-        var (left, right) = (high - share * (high - low), low + share * (high - low))
-        var (atLeft, atRight) = (value(left), value(right))
-        for _ in 0..<40 {
-            if atLeft <= atRight {
-                (high, right, atRight) = (right, left, atLeft)
-                left = high - share * (high - low)
-                atLeft = value(left)
-            } else {
-                (low, left, atLeft) = (left, right, atRight)
-                right = low + share * (high - low)
-                atRight = value(right)
-            }
+        GoldenSection.minimum(in: -4...4) { bias in
+            loss(decisions, temperature: fittedTemperature(decisions, bias: bias), bias: bias)
         }
-        return (low + high) / 2
     }
 }
 

@@ -222,27 +222,12 @@ struct ClassifierTraining: Sendable {
         return Double(right) / Double(max(1, targets.count))
     }
 
-    /// The temperature with the smallest loss, by the golden section of its logarithm: the loss has one minimum.
+    /// The temperature with the smallest loss, which has one minimum in the logarithm.
     private func temperature(_ scores: [[Float]], _ targets: [[Int]]) -> Double {
         func loss(_ logarithm: Double) -> Double {
             ClassifierReport.logLoss(targets, probabilities(scores, temperature: exp(logarithm)), hasSeveralLabels)
         }
-        let ratio = (5.0.squareRoot() - 1) / 2
-        var (low, high) = (-3.0, 3.0)
-        var (left, right) = (high - ratio * (high - low), low + ratio * (high - low))
-        var (leftLoss, rightLoss) = (loss(left), loss(right))
-        for _ in 0..<30 {
-            if leftLoss < rightLoss {
-                (high, right, rightLoss) = (right, left, leftLoss)
-                left = high - ratio * (high - low)
-                leftLoss = loss(left)
-            } else {
-                (low, left, leftLoss) = (left, right, rightLoss)
-                right = low + ratio * (high - low)
-                rightLoss = loss(right)
-            }
-        }
-        return exp((low + high) / 2)
+        return exp(GoldenSection.minimum(in: -3...3, of: loss))
     }
 
     func run(

@@ -18,6 +18,7 @@ struct Adapter: AsyncParsableCommand {
               fm adapter info my                      how it was trained
               fm adapter export my --gguf my.gguf     for llama.cpp
               fm adapter export my --peft FOLDER      for PEFT
+              fm adapter export my --small my8.fmadapter    half the size, with numbers of 8 bits
               fm adapter import FOLDER --out my.fmadapter   from PEFT or GGUF
               fm adapter merge my --out model.gguf    a model without adapter
               fm adapter distill prompts.txt --out rows.jsonl

@@ -43,8 +43,11 @@ public final class ConversationArchive: Sendable {
     }
 
     #if !SQLite
-    private static let withoutSQLite = ConversationError.archive(
-        .init("this program was built without SQLite. Build it with the trait SQLite of swift-foundation-models."))
+    private static var withoutSQLite: ConversationError {
+        var failure = ConversationError.ArchiveFailure("this program was built without SQLite.")
+        failure.advice = "Build it with the trait SQLite of swift-foundation-models."
+        return .archive(failure)
+    }
     #endif
 
     /// Opens the archive in another database.

@@ -59,6 +59,8 @@ public enum ConversationError: LocalizedError {
         let isDamage: Bool
         /// Whether there is no space left on the disk.
         let isFull: Bool
+        /// What can be done; nil for what helps with most archives.
+        var advice: String?
 
         init(_ error: any Error) {
             #if SQLite
@@ -98,8 +100,9 @@ public enum ConversationError: LocalizedError {
             "Shorten the prompt by \(size.excess) tokens, split it (LongDocument), or leave out tools and pinned facts."
         case .attachment: "Attach a file that exists and can be read, or a smaller one."
         case .unsaved: "Free some disk space and go on: the answer is kept in memory and saved with the next one."
-        case .archive:
-            "Free some disk space, or check that the file or server is available and may be written; an archive that may only be read is opened with isReadOnly."
+        case .archive(let failure):
+            failure.advice
+                ?? "Free some disk space, or check that the file or server is available and may be written; an archive that may only be read is opened with isReadOnly."
         }
     }
 }

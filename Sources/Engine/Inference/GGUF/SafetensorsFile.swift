@@ -41,6 +41,8 @@ package struct Safetensors: Sendable {
     package private(set) var tensors: [String: Tensor] = [:]
     /// Tensors of bytes, such as blocks of MXFP4.
     package private(set) var bytes: [String: Tensor] = [:]
+    /// Tensors of signed integers of 8 bits.
+    package private(set) var integers: [String: Tensor] = [:]
     /// The names of tensors of other integers, which are not read.
     package private(set) var skipped: [String] = []
     package private(set) var paths: [String] = []
@@ -99,7 +101,8 @@ package struct Safetensors: Sendable {
                 throw ModelError.invalid(field: field, reason: "has no type, shape or offsets")
             }
             let isFloat8 = kind == "F8_E4M3"
-            let type: TensorType? = isFloat8 || kind == "U8" ? .bf16 : ["F32": .f32, "F16": .f16, "BF16": .bf16][kind]
+            let hasBytes = isFloat8 || kind == "U8" || kind == "I8"
+            let type: TensorType? = hasBytes ? .bf16 : ["F32": .f32, "F16": .f16, "BF16": .bf16][kind]
             guard let type else {
                 if kind.hasPrefix("I") || kind.hasPrefix("U") || kind == "BOOL" {  // indices, such as position_ids
                     skipped.append(name)
@@ -116,17 +119,21 @@ package struct Safetensors: Sendable {
             }
             let range = offsets[0]...max(offsets[0], offsets[1])
             guard offsets[0] >= 0, offsets[1] >= offsets[0], offsets[1] <= source.size - start,
-                range.count - 1 == count * (isFloat8 || kind == "U8" ? 1 : type.blockBytes)
+                range.count - 1 == count * (hasBytes ? 1 : type.blockBytes)
             else { throw ModelError.invalid(field: field, reason: "has the offsets \(offsets)") }
             // Tensors that overlap could ask for any amount of memory.
             total += range.count - 1
             guard total <= source.size else { throw ModelError.invalid(field: field, reason: "overlaps with others") }
             let tensor = Tensor(
                 source: source, type: type, isFloat8: isFloat8, shape: shape, range: start + offsets[0]..<start + offsets[1])
-            guard tensors[name] == nil, bytes[name] == nil else {
+            guard tensors[name] == nil, bytes[name] == nil, integers[name] == nil else {
                 throw ModelError.invalid(field: field, reason: "is in two files")
             }
-            if kind == "U8" { bytes[name] = tensor } else { tensors[name] = tensor }
+            switch kind {
+            case "U8": bytes[name] = tensor
+            case "I8": integers[name] = tensor
+            default: tensors[name] = tensor
+            }
         }
     }
 

@@ -5,7 +5,8 @@ package import Foundation
 /// matrices. It is used beside the weights (``LowRankAdapter``), or merged into them on loading, so that inference takes no additional
 /// time.
 ///
-/// Files are GGUF, as llama.cpp reads them, or safetensors with the names of a GGUF model (`.fmadapter`). Their contents are not trusted.
+/// Files are GGUF, as llama.cpp reads them, or safetensors with the names of a GGUF model (`.fmadapter`), whose numbers are floating-point
+/// numbers, or integers of 8 bits with a factor for each rank. Their contents are not trusted.
 package final class AdapterFile: Sendable {
     package let path: String
     package let name: String
@@ -136,12 +137,20 @@ package final class AdapterFile: Sendable {
             throw .invalid(field: "alpha", reason: "is missing, or not a number")
         }
         var halves: [String: Half] = [:]
-        for (name, tensor) in file.tensors {
+        for (name, tensor) in file.tensors.merging(file.integers, uniquingKeysWith: { tensor, _ in tensor }) {
+            if name.hasSuffix(AdapterFile.factorSuffix) { continue }
             guard tensor.shape.count == 2 else {
                 throw .invalid(field: "tensor \(name)", reason: "has \(tensor.shape.count) dimensions, not 2")
             }
-            halves[name] = Half(rows: tensor.shape[0], columns: tensor.shape[1]) { () throws(ModelError) in
-                try tensor.values(0..<tensor.count)
+            let isInteger = file.integers[name] != nil
+            let factors = isInteger ? try file.factors(of: name, tensor) : []
+            let (rows, columns, isA) = (tensor.shape[0], tensor.shape[1], name.hasSuffix("a"))
+            halves[name] = Half(rows: rows, columns: columns) { () throws(ModelError) in
+                guard isInteger else { return try tensor.values(0..<tensor.count) }
+                // The rank counts the rows of A, and the columns of B.
+                return try tensor.bytes(0..<tensor.count).enumerated().map { index, byte in
+                    Float(Int8(bitPattern: byte)) * factors[isA ? index / columns : index % columns]
+                }
             }
         }
         try self.init(
@@ -176,6 +185,9 @@ package final class AdapterFile: Sendable {
         }
         self.targets = targets
     }
+
+    /// The ending of the name of the factors of a matrix of integers.
+    package static let factorSuffix = ".scale"
 
     /// A matrix `[rows][columns]` as `[columns][rows]`.
     package static func transposed(_ values: [Float], rows: Int, columns: Int) -> [Float] {
@@ -240,5 +252,18 @@ package final class AdapterFile: Sendable {
     package func merge(into weights: inout [Float], of name: String, rows: Int, columns: Int) throws(ModelError) {
         guard let (a, b, sizes) = try factors(of: name) else { return }
         WeightMerge.add(b, a, rank: sizes.rank, scale: Float(sizes.scale), to: &weights, rows: rows, columns: columns)
+    }
+}
+
+extension Safetensors {
+    /// The factors of a matrix of integers, one for each rank.
+    fileprivate func factors(of name: String, _ matrix: Tensor) throws(ModelError) -> [Float] {
+        let rank = name.hasSuffix("a") ? matrix.shape[0] : matrix.shape[1]
+        let field = name + AdapterFile.factorSuffix
+        guard let tensor = tensors[field] else { throw .missing("tensor \(field)") }
+        guard tensor.count == rank else {
+            throw .invalid(field: "tensor \(field)", reason: "has \(tensor.count) numbers, not \(rank)")
+        }
+        return try tensor.values(0..<rank)
     }
 }

@@ -9,14 +9,20 @@ package enum SafetensorsData {
         var name: String
         /// Dimensions, slowest-varying first.
         var shape: [Int]
-        var values: [Float]
+        var values: [Float] = []
+        /// In place of the values.
+        var integers: [Int8]?
 
         package init(name: String, shape: [Int], values: [Float]) {
             (self.name, self.shape, self.values) = (name, shape, values)
         }
+
+        package init(name: String, shape: [Int], integers: [Int8]) {
+            (self.name, self.shape, self.integers) = (name, shape, integers)
+        }
     }
 
-    /// - Parameter type: binary16 or binary32.
+    /// - Parameter type: That of values: binary16 or binary32.
     package static func file(_ tensors: [Tensor], metadata: [String: String], type: TensorType) throws -> Data {
         struct Entry: Encodable { var dtype: String, shape: [Int], data_offsets: [Int] }
         struct Header: Encodable {
@@ -38,9 +44,14 @@ package enum SafetensorsData {
         var body = Data()
         for tensor in tensors {
             let start = body.count
-            body.append(contentsOf: type.encode(tensor.values))
+            if let integers = tensor.integers {
+                body.append(contentsOf: integers.map { UInt8(bitPattern: $0) })
+            } else {
+                body.append(contentsOf: type.encode(tensor.values))
+            }
             entries[tensor.name] = Entry(
-                dtype: type == .f32 ? "F32" : "F16", shape: tensor.shape, data_offsets: [start, body.count])
+                dtype: tensor.integers != nil ? "I8" : type == .f32 ? "F32" : "F16", shape: tensor.shape,
+                data_offsets: [start, body.count])
         }
         let encoder = JSONEncoder()
         encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
