@@ -187,10 +187,14 @@ package final class LocalModelExecutor: Sendable {
     func read(_ prompts: [OptionPrompt], domain: UInt64) async throws -> OptionReading {
         let conversation = try await conversation()
         let (model, own) = (conversation.model, conversation.sequence)
-        let renderer = TranscriptRenderer(configuration, model)
-        let questions = try prompts.map { prompt in
-            model.tokenizer.question(prompt, after: try model.tokens(for: renderer.prompt(for: prompt.entries)))
-        }
+        // Hundreds of questions on a long state are millions of characters.
+        let questions = try await onAnotherThread(cancellable: { [configuration] check in
+            let renderer = TranscriptRenderer(configuration, model)
+            return try prompts.map { prompt in
+                try check()
+                return model.tokenizer.question(prompt, after: try model.tokens(for: renderer.prompt(for: prompt.entries)))
+            }
+        })
         do {
             let scores = try await model.scores(of: questions) {
                 try model.makeSequence(

@@ -57,7 +57,7 @@ struct LocalTurn: ServedTurn {
         self.defaults = defaults
 
         let size = min(local.maximumContext, model.shape.contextLength)
-        let written = try await Self.prompt(request, definitions, local, model, size, windows)
+        let written = try await Self.prompt(request, definitions, local, model, windows)
         let tokens = written.tokens
         (tools, leftOutTurns, recalledTurns) = (written.tools, written.leftOutTurns, written.recalledTurns)
         place.leave(tokens: 1)
@@ -237,7 +237,7 @@ extension LocalTurn {
 
     private static func prompt(
         _ request: TurnRequest, _ definitions: [Transcript.ToolDefinition], _ local: LocalModel, _ model: LoadedModel,
-        _ contextSize: Int, _ windows: ConversationWindows
+        _ windows: ConversationWindows
     ) async throws -> Written {
         let count = model.tokenizer.vocabulary.count
         switch request.input {
@@ -252,34 +252,15 @@ extension LocalTurn {
             if tokens.isEmpty { throw RequestError.invalid(request.inputName, "“\(request.inputName)” is empty.") }
             return Written(tokens: tokens)
         case .chat(let chat):
-            let messages = described(chat, request.format).messages
-            let renderer = TranscriptRenderer(local, model)
-            let tools = definitions.map { ChatTool($0) }
-            @Sendable func prompt(_ entries: [Transcript.Entry]) -> ChatPrompt {
-                var prompt = renderer.prompt(for: entries, thinking: chat.thinking)
-                if model.toolFormat != nil { prompt.tools = tools }
-                return prompt
-            }
-            @Sendable func tokens(_ entries: [Transcript.Entry]) async throws -> [TokenID] {
-                // Long texts take a while, and must not block the threads of other tasks.
-                do { return try await onAnotherThread { try model.tokens(for: prompt(entries)) } } catch {
-                    throw RequestError.invalid(
-                        request.inputName, "The model's chat template cannot write this conversation: \(error)")
-                }
-            }
-            var entries = Transcript.entries(messages, definitions)
-            var written = Written(tokens: try await tokens(entries))
-            if request.truncates, written.tokens.count >= contextSize - Self.reserve(request, contextSize) {
-                let fitted = try await windows.fit(
-                    entries, request, contextSize: contextSize, reserve: Self.reserve(request, contextSize)
-                ) { try await tokens($0).count }
-                entries = fitted.entries
-                written = Written(tokens: try await tokens(entries))
+            let conversation = try await FittedConversation(chat, request, definitions, local, model, windows)
+            var written = Written(tokens: conversation.tokens)
+            if let fitted = conversation.fitted {
                 written.leftOutTurns = fitted.leftOutTurns
                 written.recalledTurns = Set(fitted.recall?.recalledItems.map(\.turn) ?? []).count
             }
             if let prefill = chat.prefill { written.tokens += model.tokenizer.encode(continuation: prefill) }
-            written.tools = try turnTools(request, definitions, prompt(entries), Transcript(entries: entries), model)
+            written.tools = try turnTools(
+                request, definitions, conversation.prompt, Transcript(entries: conversation.entries), model)
             return written
         }
     }

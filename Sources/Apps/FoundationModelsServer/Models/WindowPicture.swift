@@ -3,7 +3,6 @@ internal import FoundationModels
 internal import Inference
 internal import JSON
 internal import ModelPrompts
-internal import Waiting
 
 /// What the prompt of a request consists of, in tokens.
 struct WindowPicture: Sendable {
@@ -29,15 +28,7 @@ extension LocalTurn {
     ) async throws -> [Transcript.Entry] {
         guard case .chat(let chat) = request.input else { return [] }
         let lease = try await served.lease()
-        let model = lease.model
-        let size = min(served.local.maximumContext, model.shape.contextLength)
-        let renderer = TranscriptRenderer(served.local, model)
-        let count: @Sendable ([Transcript.Entry]) async throws -> Int = { entries in
-            try await onAnotherThread { try model.tokens(for: renderer.prompt(for: entries, thinking: chat.thinking)).count }
-        }
-        let entries = Transcript.entries(described(chat, request.format).messages, [])
-        guard request.truncates, try await count(entries) >= size - reserve(request, size) else { return entries }
-        return try await windows.fit(entries, request, contextSize: size, reserve: reserve(request, size), count: count).entries
+        return try await FittedConversation(chat, request, [], served.local, lease.model, windows).entries
     }
 
     /// What the prompt of a request consists of. Counts are differences of whole prompts, so that they add up.
@@ -51,26 +42,12 @@ extension LocalTurn {
         let lease = try await served.lease()
         let model = lease.model
         let local = served.local
-        let size = min(local.maximumContext, model.shape.contextLength)
-        let renderer = TranscriptRenderer(local, model)
-        let tools = definitions.map { ChatTool($0) }
-        @Sendable func tokens(_ entries: [Transcript.Entry], isWaiting: Bool) async throws -> [TokenID] {
-            try await onAnotherThread {
-                var prompt = renderer.prompt(for: entries, thinking: chat.thinking)
-                if model.toolFormat != nil { prompt.tools = tools }
-                return try model.tokens(for: prompt, addGenerationPrompt: isWaiting)
-            }
+        let conversation = try await FittedConversation(chat, request, definitions, local, model, windows)
+        let (all, entries, whole, size) = (conversation.all, conversation.entries, conversation.tokens, conversation.contextSize)
+        let fitted = conversation.fitted
+        func tokens(upTo index: Int, of entries: [Transcript.Entry], isWaiting: Bool = false) async throws -> Int {
+            try await conversation.tokens(of: Array(entries[...index]), isWaiting: isWaiting).count
         }
-        let all = Transcript.entries(described(chat, request.format).messages, definitions)
-        var entries = all
-        var fitted: ConversationWindow.Fitted?
-        if request.truncates, try await tokens(all, isWaiting: true).count >= size - reserve(request, size) {
-            let made = try await windows.fit(all, request, contextSize: size, reserve: reserve(request, size)) {
-                try await tokens($0, isWaiting: true).count
-            }
-            (entries, fitted) = (made.entries, made)
-        }
-        let whole = try await tokens(entries, isWaiting: true)
         let sequence = try model.makeSequence(
             contextSize: local.maximumContext, format: local.cacheFormat, adapter: try await local.adapter(for: model))
         let cached = model.cachedTokens(of: whole, like: sequence)
@@ -91,22 +68,19 @@ extension LocalTurn {
         let last = entries.lastIndex { if case .prompt = $0 { true } else { false } } ?? entries.count
         for index in entries.indices {
             let isLast = index == entries.count - 1
-            let count = isLast ? whole.count : try await tokens(Array(entries[...index]), isWaiting: false).count
+            let count = isLast ? whole.count : try await tokens(upTo: index, of: entries)
             switch entries[index] {
             case .instructions(let instructions):
                 // Tools are written with the instructions.
-                if !tools.isEmpty {
+                if !definitions.isEmpty, !instructions.segments.isEmpty {
                     var bare = instructions
                     bare.toolDefinitions = []
-                    let entry = Transcript.Entry.instructions(bare)
-                    let plain = try await onAnotherThread {
-                        try model.tokens(for: renderer.prompt(for: [entry]), addGenerationPrompt: false).count
-                    }
-                    if !instructions.segments.isEmpty { add("instructions", "Instructions", upTo: min(plain, count)) }
-                    add("tools", "Tools (\(tools.count))", upTo: count)
-                } else {
-                    add("instructions", "Instructions", upTo: count)
+                    let plain = try await conversation.tokens(of: [.instructions(bare)], isWaiting: false, hasTools: false)
+                    add("instructions", "Instructions", upTo: min(plain.count, count))
                 }
+                add(
+                    definitions.isEmpty ? "instructions" : "tools",
+                    definitions.isEmpty ? "Instructions" : "Tools (\(definitions.count))", upTo: count)
             case .prompt(let prompt):
                 let text = prompt.segments.modelText
                 if index == last {
@@ -114,8 +88,8 @@ extension LocalTurn {
                         // The recalled text stands before the question.
                         var without = entries
                         without[index] = all.last { if case .prompt = $0 { true } else { false } } ?? entries[index]
-                        let bare = try await tokens(Array(without[...index]), isWaiting: isLast).count
-                        let recalled = max(0, (isLast ? whole.count : count) - bare)
+                        let bare = try await tokens(upTo: index, of: without, isWaiting: isLast)
+                        let recalled = max(0, count - bare)
                         let turns = Set(recall.recalledItems.map(\.turn)).sorted().map { "\($0 + 1)" }
                         add(
                             "recall", "Recalled: turns " + turns.joined(separator: ", "), upTo: used + recalled,
@@ -128,12 +102,11 @@ extension LocalTurn {
                         let bare = Transcript.entries(without.messages, definitions)
                         let place = bare.lastIndex { if case .prompt = $0 { true } else { false } } ?? 0
                         if fitted == nil, bare.indices.contains(place) {
-                            let count = try await tokens(Array(bare[...place]), isWaiting: false).count
-                            let end = try await tokens(Array(entries[...index]), isWaiting: false).count
-                            add("schema", "Schema", upTo: used + max(0, end - count))
+                            let end = try await tokens(upTo: index, of: entries)
+                            add("schema", "Schema", upTo: used + max(0, end - (try await tokens(upTo: place, of: bare))))
                         }
                     }
-                    add("question", "Question", upTo: isLast ? whole.count : count)
+                    add("question", "Question", upTo: count)
                 } else {
                     add("turn", "User: " + Self.beginning(of: text), upTo: count)
                 }
