@@ -101,7 +101,7 @@ public struct AdapterData: Sendable {
     /// Writes a `.fmadapter` file.
     ///
     /// - Parameter isSmall: Writes numbers of 8 bits with a factor for each rank, half the size of an adapter that was trained here. The
-    ///   product of the two matrices differs by some 2 % of its size then. Otherwise numbers have 32 bits.
+    ///   product of the two matrices differs by some 4 % of its size then. Otherwise numbers have 32 bits.
     public func write(to url: URL, isSmall: Bool = false) throws(TrainingError) {
         let (alpha, pairs) = folded
         var metadata = texts
@@ -138,9 +138,9 @@ public struct AdapterData: Sendable {
         try FileWriter.write(data, to: url)
     }
 
-    /// The largest integer of a small adapter. What is lost with fewer steps than 8 bits have cannot be measured in answers, and compressed
-    /// files are a sixth smaller.
-    private static let largestInteger: Float = 63
+    /// The largest integer of a small adapter. Answers differ as much with 127 (BENCHMARKS.md, “A release”), and compressed files are a
+    /// quarter smaller with fewer different integers.
+    private static let largestInteger: Float = 31
 
     /// Numbers as integers with a factor for each rank.
     ///
