@@ -138,7 +138,7 @@ public struct AdapterData: Sendable {
         try FileWriter.write(data, to: url)
     }
 
-    /// The largest integer of a small adapter. Answers differ as much with 127 (BENCHMARKS.md, “A release”), and compressed files are a
+    /// The largest integer of a small adapter. Answers differ as much with 127 (Documentation/Teaching.md), and compressed files are a
     /// quarter smaller with fewer different integers.
     private static let largestInteger: Float = 31
 
