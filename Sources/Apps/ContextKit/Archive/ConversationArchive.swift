@@ -8,8 +8,8 @@ import Logging
 /// and left out, and all others stay usable; a table or an index of which a page is damaged is replaced by one with everything that
 /// can be read. Several processes may use one archive and take turns in one conversation.
 ///
-/// The database is SQLite, which needs the trait `SQLite` of this package. The product `FoundationModelsPostgreSQL` opens archives on a PostgreSQL server, which many machines
-/// may use.
+/// The database is SQLite, which needs the trait `SQLite` of this package. The product `FoundationModelsPostgreSQL` opens archives on a
+/// PostgreSQL server, which many machines may use.
 public final class ConversationArchive: Sendable {
     let store: any ArchiveStore
     /// The vectors of conversations that were searched by meaning.
