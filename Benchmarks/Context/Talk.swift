@@ -29,7 +29,6 @@ struct Talk: Decodable {
             let text: String
             init(from decoder: any Decoder) throws {
                 let container = try decoder.singleValueContainer()
-                // A number is no text, and anything else is an error.
                 // A text or a number; if it is neither, the second error says so.
                 text = try (try? container.decode(String.self)) ?? "\(container.decode(Int.self))"
             }

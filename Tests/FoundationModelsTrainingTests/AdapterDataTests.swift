@@ -46,7 +46,7 @@ struct AdapterDataTests {
     @Test("[A10] .fmadapter, GGUF and PEFT have the same contents", arguments: [[4, 4, 4, 4], [4, 2, 8, 4]])
     func roundTrips(ranks: [Int]) throws {
         let folder = try folder()
-        defer { try? FileManager.default.removeItem(at: folder) }
+        defer { try? FileManager.default.removeItem(at: folder) }  // a temporary folder
         let model = try TinyModel().file()
         let original = data(ranks: ranks)
         let (own, gguf, peft) = (
@@ -64,7 +64,7 @@ struct AdapterDataTests {
     @Test("[A10] a small adapter has numbers of 8 bits, and nearly the same contents", arguments: [[4, 4, 4, 4], [4, 2, 8, 1]])
     func small(ranks: [Int]) throws {
         let folder = try folder()
-        defer { try? FileManager.default.removeItem(at: folder) }
+        defer { try? FileManager.default.removeItem(at: folder) }  // a temporary folder
         let original = data(ranks: ranks)
         let (large, small) = (folder.appendingPathComponent("a.fmadapter"), folder.appendingPathComponent("b.fmadapter"))
         try original.write(to: large)
@@ -90,7 +90,7 @@ struct AdapterDataTests {
     @Test("[A10] small adapters whose factors are missing, or are others, are errors; so are numbers that are not finite")
     func damagedSmall() throws {
         let folder = try folder()
-        defer { try? FileManager.default.removeItem(at: folder) }
+        defer { try? FileManager.default.removeItem(at: folder) }  // a temporary folder
         let url = folder.appendingPathComponent("a.fmadapter")
         let metadata = ["format": "fmadapter", "version": "1", "architecture": "llama", "alpha": "4"]
         let matrices: [SafetensorsData.Tensor] = [
@@ -109,13 +109,15 @@ struct AdapterDataTests {
         #expect(throws: TrainingError.self) { try read(matrices) }
         #expect(throws: TrainingError.self) { try read(matrices + [factors("a", [0.5, 2])]) }
         #expect(throws: TrainingError.self) { try read(matrices + [factors("a", [0.5, 2]), factors("b", [1, 10, 100])]) }
+        let all = matrices + [factors("a", [0.5, 2]), factors("b", [1, 10])]
+        #expect(throws: TrainingError.self) { try read(all + [factors("c", [1])]) }
         let endless = try read(matrices + [factors("a", [0.5, .infinity]), factors("b", [1, 10])])
         #expect(throws: TrainingError.self) { try endless.write(to: url, isSmall: true) }
     }
 
     @Test("[A10] what PEFT folders have that cannot be represented is named") func refused() throws {
         let folder = try folder()
-        defer { try? FileManager.default.removeItem(at: folder) }
+        defer { try? FileManager.default.removeItem(at: folder) }  // a temporary folder
         let model = try TinyModel().file()
         try data().writePEFT(to: folder)
         let url = folder.appendingPathComponent("adapter_config.json")
@@ -147,7 +149,7 @@ struct AdapterDataTests {
     @Test("[A10] an adapter of another model is refused with both names and fingerprints; damaged files are errors")
     func foreign() throws {
         let folder = try folder()
-        defer { try? FileManager.default.removeItem(at: folder) }
+        defer { try? FileManager.default.removeItem(at: folder) }  // a temporary folder
         let model = try TinyModel().file()
         let url = folder.appendingPathComponent("a.fmadapter")
         var foreign = data()

@@ -223,11 +223,14 @@ extension ModelServer {
 
     /// The servers of tools, each with a name that no other one has.
     private var toolServers: [(name: String, tools: MCPTools)] {
-        var counts: [String: Int] = [:]
+        var names: Set<String> = []
         return configuration.consoleTools.map { server in
-            let count = counts[server.name, default: 0] + 1
-            counts[server.name] = count
-            return (count == 1 ? server.name : "\(server.name) \(count)", server)
+            var (name, number) = (server.name, 1)
+            while !names.insert(name).inserted {
+                number += 1
+                name = "\(server.name) \(number)"
+            }
+            return (name, server)
         }
     }
 

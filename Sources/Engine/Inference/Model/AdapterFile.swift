@@ -138,7 +138,9 @@ package final class AdapterFile: Sendable {
         }
         var halves: [String: Half] = [:]
         for (name, tensor) in file.tensors.merging(file.integers, uniquingKeysWith: { tensor, _ in tensor }) {
-            if name.hasSuffix(AdapterFile.factorSuffix) { continue }
+            // Those of integers are read with them; others are tensors that no adapter has.
+            let suffix = AdapterFile.factorSuffix
+            if name.hasSuffix(suffix), file.integers[String(name.dropLast(suffix.count))] != nil { continue }
             guard tensor.shape.count == 2 else {
                 throw .invalid(field: "tensor \(name)", reason: "has \(tensor.shape.count) dimensions, not 2")
             }
